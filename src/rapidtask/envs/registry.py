@@ -1,0 +1,42 @@
+"""The domains by name: what `--world NAME` and `make_environment(NAME)` build, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.worlds.memory_planning import make_memory_planning
+
+
+class WorldOptions(Protocol):
+    """Options of a domain: a dataclass that can make its environment."""
+
+    def make(self) -> Environment:
+        """Build the environment."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryPlanning(EpisodeOptions):
+    """The Memory&Planning Game: an N×N torus with new symbols in every episode."""
+
+    size: int = 4
+    """Cells a side, N."""
+    respawn: bool = False
+    """Put the agent on a random cell after each completed task."""
+
+    def make(self) -> Environment:
+        """Build the environment."""
+        return Environment(make_memory_planning(self.size, respawn=self.respawn), self)
+
+
+DOMAINS: dict[str, Callable[..., WorldOptions]] = {"memory-planning": MemoryPlanning}
+
+
+def make_environment(name: str, **options: Any) -> Environment:
+    """Build a domain's environment by name, e.g. `make_environment("memory-planning", size=5)`."""
+    if name not in DOMAINS:
+        raise ValueError(f"unknown world {name!r}; known: {', '.join(DOMAINS)}")
+    return DOMAINS[name](**options).make()

@@ -1,0 +1,26 @@
+"""Worlds: the tables of RTS problems, and where the worlds of episodes come from."""
+
+from rapidtask.worlds.memory_planning import make_memory_planning, make_torus
+from rapidtask.worlds.world import (
+    EpisodeWorld,
+    Rules,
+    World,
+    WorldError,
+    WorldPool,
+    make_pool,
+    make_world,
+    world_from_graph,
+)
+
+__all__ = [
+    "EpisodeWorld",
+    "Rules",
+    "World",
+    "WorldError",
+    "WorldPool",
+    "make_memory_planning",
+    "make_pool",
+    "make_torus",
+    "make_world",
+    "world_from_graph",
+]
