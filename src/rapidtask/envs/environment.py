@@ -140,7 +140,7 @@ class Environment(eqx.Module):
         """Start one episode per key, `[B]`."""
         return jax.vmap(self.reset)(keys)
 
-    def step_batch(self, states: EnvState, actions: Int[Array, "B"]) -> tuple[EnvState, TimeStep]:
+    def step_batch(self, states: EnvState, actions: Int[Array, " B"]) -> tuple[EnvState, TimeStep]:
         """Step B environments; those whose episode has ended start their next one instead."""
         ended = states.steps >= self.options.episode_steps
         stepped = jax.vmap(self.step)(states, actions)

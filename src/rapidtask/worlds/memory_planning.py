@@ -1,4 +1,4 @@
-"""The Memory&Planning Game: an N×N torus whose cells carry new symbols in every episode (paper, section 4)."""
+"""The Memory&Planning Game: an N×N torus whose cells carry new symbols in every episode."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class EpisodeWorld(eqx.Module):
 
     index: Int[Array, ""]
     """Which world of the pool."""
-    observation: Int[Array, "S"]
+    observation: Int[Array, " S"]
     """Observation id of each state in this episode."""
 
 
