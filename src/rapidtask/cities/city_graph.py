@@ -1,0 +1,193 @@
+"""The street graph of a city: nodes with latitude and longitude, undirected streets between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+EARTH_RADIUS = 6_371_008.8
+"""Mean radius of the Earth in metres."""
+
+
+class CityError(ValueError):
+    """A city that cannot be used; one line that names the file or city, and the problem."""
+
+
+@dataclass(frozen=True, eq=False)
+class CityGraph:
+    """An undirected, simple, connected street graph.
+
+    The neighbours of node i are `neighbours[offsets[i]:offsets[i + 1]]`, sorted by bearing (ties by number).
+    Build one with `make_city`, which checks and tidies.
+    """
+
+    name: str
+    lat: Float[np.ndarray, " N"]
+    """Latitude of each node, degrees."""
+    lng: Float[np.ndarray, " N"]
+    """Longitude of each node, degrees."""
+    offsets: Int[np.ndarray, " N+1"]
+    """Where the neighbours of each node begin, compressed sparse row."""
+    neighbours: Int[np.ndarray, " 2E"]
+    """Neighbours of all nodes, node after node: the heads of the half-edges."""
+    bearings: Float[np.ndarray, " 2E"]
+    """Great-circle initial bearing of each half-edge, radians in (-pi, pi], clockwise from north."""
+    source: str = ""
+    """Where the streets come from, in words."""
+    licence: str = ""
+    """Licence of the street data."""
+    notes: tuple[str, ...] = field(default=())
+    """What was changed on the way in (parts left out, …), one line each."""
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, N."""
+        return len(self.lat)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of undirected edges, E."""
+        return len(self.neighbours) // 2
+
+    @cached_property
+    def degree(self) -> Int[np.ndarray, " N"]:
+        """Number of neighbours of each node."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def tails(self) -> Int[np.ndarray, " 2E"]:
+        """The node each half-edge starts from."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degree)
+
+    @cached_property
+    def edges(self) -> Int[np.ndarray, "E 2"]:
+        """Each undirected edge once, the smaller node first, in order."""
+        forward = self.tails < self.neighbours
+        edges = np.stack([self.tails[forward], self.neighbours[forward]], axis=1)
+        return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+    @property
+    def num_intersections(self) -> int:
+        """Number of nodes where more than two streets meet."""
+        return int((self.degree > 2).sum())
+
+
+def make_city(
+    name: str,
+    lat: np.ndarray,
+    lng: np.ndarray,
+    edges: np.ndarray,
+    *,
+    source: str = "",
+    licence: str = "",
+) -> CityGraph:
+    """Build a checked city graph.
+
+    Edges from a node to itself and repeated edges are dropped. Of a graph in several parts the largest is
+    kept and `notes` says what was left out: a file cut from a larger map nearly always has such crumbs.
+
+    Args:
+        name: the city's name, or its file; every error names it.
+        lat: `[N]` latitudes in degrees, -90 to 90.
+        lng: `[N]` longitudes in degrees, -180 to 360.
+        edges: `[E, 2]` node numbers of each street piece.
+        source: where the streets come from.
+        licence: licence of the street data.
+
+    Raises:
+        CityError: if there is no street graph in the arrays.
+    """
+    lat, lng = np.asarray(lat, np.float64), np.asarray(lng, np.float64)
+    edges = np.asarray(edges)
+    if lat.ndim != 1 or lat.shape != lng.shape:
+        raise CityError(f"{name}: latitudes {lat.shape} and longitudes {lng.shape} do not match")
+    if len(lat) == 0:
+        raise CityError(f"{name}: the graph has no nodes")
+    if edges.size == 0:
+        raise CityError(f"{name}: the graph has no edges")
+    if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
+        raise CityError(f"{name}: edges must be pairs of node numbers, got {edges.dtype} {edges.shape}")
+    for title, values, lowest, highest in (("latitude", lat, -90, 90), ("longitude", lng, -180, 360)):
+        if (bad := np.flatnonzero(~((values >= lowest) & (values <= highest)))).size:
+            raise CityError(
+                f"{name}: node {bad[0]} has {title} {values[bad[0]]}, not a number from {lowest} to {highest} "
+                f"({bad.size} such nodes)"
+            )
+    if (bad := np.flatnonzero(((edges < 0) | (edges >= len(lat))).any(axis=1))).size:
+        raise CityError(
+            f"{name}: edge {bad[0]} joins {edges[bad[0]].tolist()}, but there are {len(lat)} nodes"
+        )
+
+    edges = np.sort(edges[edges[:, 0] != edges[:, 1]].astype(np.int64), axis=1)
+    codes = np.unique(edges[:, 0] * len(lat) + edges[:, 1])
+    edges = np.stack([codes // len(lat), codes % len(lat)], axis=1)
+    if len(edges) == 0:
+        raise CityError(f"{name}: every edge joins a node with itself")
+
+    labels = connected_parts(len(lat), edges)
+    sizes = np.bincount(labels)
+    notes = ()
+    if len(sizes) > 1:
+        keep = labels == sizes.argmax()
+        notes = (f"kept the largest of {len(sizes)} unconnected parts: {keep.sum()} of {len(lat)} nodes",)
+        renumbered = np.cumsum(keep) - 1
+        lat, lng, edges = lat[keep], lng[keep], renumbered[edges[keep[edges[:, 0]]]]
+
+    tails = np.concatenate([edges[:, 0], edges[:, 1]])
+    heads = np.concatenate([edges[:, 1], edges[:, 0]])
+    bearings = great_circle_bearing(lat[tails], lng[tails], lat[heads], lng[heads])
+    order = np.lexsort((heads, bearings, tails))
+    return CityGraph(
+        name=name,
+        lat=lat,
+        lng=lng,
+        offsets=np.searchsorted(tails[order], np.arange(len(lat) + 1)).astype(np.int32),
+        neighbours=heads[order].astype(np.int32),
+        bearings=bearings[order],
+        source=source,
+        licence=licence,
+        notes=notes,
+    )
+
+
+def great_circle_bearing(
+    lat: np.ndarray, lng: np.ndarray, to_lat: np.ndarray, to_lng: np.ndarray
+) -> np.ndarray:
+    """Initial bearings from points to points (degrees), radians in (-pi, pi], clockwise from north.
+
+    From a point to itself the bearing is 0.
+    """
+    phi, to_phi, turn = np.radians(lat), np.radians(to_lat), np.radians(to_lng - lng)
+    return np.arctan2(
+        np.sin(turn) * np.cos(to_phi),
+        np.cos(phi) * np.sin(to_phi) - np.sin(phi) * np.cos(to_phi) * np.cos(turn),
+    )
+
+
+def great_circle_distance(
+    lat: np.ndarray, lng: np.ndarray, to_lat: np.ndarray, to_lng: np.ndarray
+) -> np.ndarray:
+    """Distances between points (degrees) in metres, by the haversine formula."""
+    phi, to_phi = np.radians(lat), np.radians(to_lat)
+    half = (
+        np.sin((to_phi - phi) / 2) ** 2
+        + np.cos(phi) * np.cos(to_phi) * np.sin(np.radians(to_lng - lng) / 2) ** 2
+    )
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.clip(half, 0, 1)))
+
+
+def connected_parts(num_nodes: int, edges: Int[np.ndarray, "E 2"]) -> Int[np.ndarray, " N"]:
+    """Number of the connected part that each node belongs to, by pointer jumping."""
+    parent = np.arange(num_nodes)
+    while True:
+        # Hook the larger root of each edge onto the smaller one, then flatten: O(log N) rounds.
+        a, b = parent[edges[:, 0]], parent[edges[:, 1]]
+        if (a == b).all():
+            break
+        np.minimum.at(parent, np.maximum(a, b), np.minimum(a, b))
+        while not np.array_equal(jumped := parent[parent], parent):
+            parent = jumped
+    return np.unique(parent, return_inverse=True)[1]

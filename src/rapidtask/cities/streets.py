@@ -1,0 +1,51 @@
+"""Streets: the runs of degree-2 nodes between the junctions and dead ends of a city."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from rapidtask.cities.city_graph import CityGraph, great_circle_distance
+
+
+@dataclass(frozen=True, eq=False)
+class Streets:
+    """For every half-edge of a city that leaves a junction or dead end: the street it is the start of.
+
+    Entries of half-edges that leave a degree-2 node are meaningless.
+    """
+
+    end: Int[np.ndarray, " 2E"]
+    """The junction or dead end where the street ends; -1 within a ring without any junction."""
+    last: Int[np.ndarray, " 2E"]
+    """The half-edge that arrives at the end."""
+    length: Float[np.ndarray, " 2E"]
+    """Length along the street, metres."""
+
+
+def trace_streets(city: CityGraph) -> Streets:
+    """Follow every street from end to end, all streets at once (pointer doubling)."""
+    tails, heads = city.tails, city.neighbours
+    num_half_edges = len(heads)
+    length = great_circle_distance(city.lat[tails], city.lng[tails], city.lat[heads], city.lng[heads])
+    # At a degree-2 node the way on is the half-edge that does not lead back.
+    first = city.offsets[heads]
+    passes = city.degree[heads] == 2
+    second = np.minimum(first + 1, num_half_edges - 1)
+    onward = np.where(heads[first] == tails, second, first)
+    onward = np.where(passes, onward, np.arange(num_half_edges))
+    last = np.arange(num_half_edges)
+    length_to = length
+    # After k rounds `last` is up to 2**k half-edges ahead and length_to covers the way there, inclusive.
+    step, step_length = onward, np.where(passes, length[onward], 0.0)
+    for _ in range(max(1, int(np.ceil(np.log2(num_half_edges + 1))) + 1)):
+        if not (step[last] != last).any():
+            break
+        length_to = length_to + step_length[last]
+        last = step[last]
+        step_length = step_length + step_length[step]
+        step = step[step]
+    end = np.where(city.degree[heads[last]] == 2, -1, heads[last])
+    return Streets(end=end.astype(np.int32), last=last.astype(np.int32), length=length_to)

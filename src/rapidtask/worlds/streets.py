@@ -1,0 +1,221 @@
+"""One-Shot StreetLearn: pools of worlds sampled from the neighbourhoods of cities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.worlds.street_build import StreetStates, all_distances, make_moves, make_states
+from rapidtask.worlds.street_growth import (
+    NeighbourhoodOptions,
+    check_city,
+    grow_neighbourhood,
+    street_tables,
+)
+from rapidtask.worlds.world import UNREACHABLE, Rules, World, WorldPool
+
+RULES = {
+    "paper": Rules(("forward", "left", "right"), "arrival", respawn=True, inverse=(-1, 2, 1)),
+    "release": Rules(("forward", "left", "right", "collect"), "collect", inverse=(-1, 2, 1, -1)),
+}
+"""Turning left undoes turning right; moving forward is undone by no single action."""
+
+CHUNK = 512
+"""Worlds built at a time: large enough for NumPy, small enough for the cache."""
+
+MAX_RESAMPLED = 0.99
+"""Give up if more than this share of neighbourhoods does not fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreetPool:
+    """A pool of street worlds, and beside it (on the host) where in the city each state is.
+
+    Per-state arrays hold -1 (nodes) or 0 (bearings) at padding.
+    """
+
+    pool: WorldPool
+    """The tables, on the device: all that environments need."""
+    cities: tuple[CityGraph, ...]
+    options: NeighbourhoodOptions
+    city: Int[np.ndarray, " W"]
+    """Which of `cities` each world lies in."""
+    centre: Int[np.ndarray, " W"]
+    """The node each neighbourhood was grown from."""
+    tail: Int[np.ndarray, "W S"]
+    """The node a state is at."""
+    first: Int[np.ndarray, "W S"]
+    """The first node along the street a state faces: where its view looks."""
+    head: Int[np.ndarray, "W S"]
+    """The node that moving forward leads to."""
+    bearing: Float[np.ndarray, "W S"]
+    """The bearing a state faces, radians clockwise from north."""
+    resampled: dict[str, float]
+    """Share of all sampled neighbourhoods that were sampled again, by reason."""
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds, W."""
+        return len(self.city)
+
+
+def sample_pool(
+    cities: Sequence[CityGraph],
+    num_worlds: int,
+    seed: int | Sequence[int] | np.random.Generator,
+    options: NeighbourhoodOptions | None = None,
+) -> StreetPool:
+    """Sample a pool of street worlds: for each a city, uniformly, and in it a centre node, uniformly.
+
+    A neighbourhood with more states than slots, or with two states that the release's rules confuse, is
+    sampled again; `resampled` reports the shares.
+
+    Args:
+        cities: where to sample; the same cities and seed give the same pool.
+        num_worlds: how many worlds, W.
+        seed: a number, several (such as seed and number of the pool), or a generator.
+        options: which neighbourhoods.
+
+    Raises:
+        CityError: if a city is too small, or (nearly) no neighbourhood fits the slots.
+    """
+    options = options or NeighbourhoodOptions()
+    if num_worlds < 1:
+        raise ValueError(f"num_worlds is {num_worlds}, expected at least 1")
+    if not cities:
+        raise CityError("no cities to sample worlds from")
+    for city in cities:
+        check_city(city, options)
+    generator = np.random.default_rng(seed)
+    sampler = _Sampler(tuple(cities), options, generator)
+    chunks, missing = [], num_worlds
+    while missing > 0:
+        chunk = sampler.sample_chunk(min(CHUNK, missing))
+        chunks.append(chunk)
+        missing -= len(chunk["centre"])
+    tables = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+    world = World(
+        next_state=jnp.asarray(tables["next_state"]),
+        observation=jnp.asarray(np.tile(np.arange(options.slots, dtype=np.int32), (num_worlds, 1))),
+        distance=jnp.asarray(tables["distance"]),
+        num_states=jnp.asarray(tables["num_states"]),
+        rules=RULES[options.rules],
+        num_observations=options.slots,
+    )
+    places = {name: tables[name] for name in ("city", "centre", "tail", "first", "head", "bearing")}
+    return StreetPool(
+        pool=WorldPool(world, shuffle_observations=True),
+        cities=tuple(cities),
+        options=options,
+        resampled={name: count / sampler.num_drawn for name, count in sampler.refused.items()},
+        **places,
+    )
+
+
+class _Sampler:
+    """Draws neighbourhoods and builds their tables, a chunk at a time."""
+
+    def __init__(
+        self, cities: tuple[CityGraph, ...], options: NeighbourhoodOptions, generator: np.random.Generator
+    ) -> None:
+        self.cities, self.options, self.generator = cities, options, generator
+        self.centres = [street_tables(city).centres[options.rules] for city in cities]
+        # Nodes of all cities in one row, so that a chunk may mix them.
+        self.node_offset = np.cumsum([0] + [city.num_nodes for city in cities])
+        self.lat = np.concatenate([city.lat for city in cities])
+        self.lng = np.concatenate([city.lng for city in cities])
+        self.num_drawn = 0
+        self.refused = {"too many states": 0, "too few intersections": 0, "equal bearings": 0}
+        self.draws = self._draw()
+
+    def _draw(self) -> Iterator[tuple[int, int]]:
+        """An endless row of (city, centre node)."""
+        while True:
+            which = self.generator.integers(len(self.cities), size=1024)
+            share = self.generator.random(1024)
+            for city, u in zip(which.tolist(), share.tolist(), strict=True):
+                yield city, self.centres[city][int(u * len(self.centres[city]))]
+
+    def sample_chunk(self, num_worlds: int) -> dict[str, np.ndarray]:
+        """Tables of at most this many new worlds (fewer if some turn out ambiguous), stacked by name."""
+        which: list[int] = []
+        centres: list[int] = []
+        sizes: list[int] = []
+        rows: list[tuple[int, int, int]] = []
+        slots = self.options.slots
+        while len(which) < num_worlds:
+            city, centre = next(self.draws)
+            self.num_drawn += 1
+            edges = grow_neighbourhood(self.cities[city], centre, self.options)
+            if edges is None or len(edges) > slots:
+                self.refused["too few intersections" if edges is None else "too many states"] += 1
+                self._refuse_hopeless()
+                continue
+            which.append(city)
+            centres.append(centre)
+            sizes.append(len(edges))
+            rows.extend(edges)
+        num_states = np.array(sizes)
+        world = np.repeat(np.arange(num_worlds), num_states)
+        offset = self.node_offset[np.array(which)][world]
+        tail, first, head = np.array(rows, np.int64).T + offset
+        release = self.options.rules == "release"
+        states = make_states(world, tail, first, head, self.lat, self.lng, distinct=not release)
+        moves, ambiguous = make_moves(states, release=release)
+        start = np.cumsum(num_states) - num_states
+        distance, connected = all_distances(moves, start, num_states, slots)
+        good = connected
+        if release:
+            good = good & ~np.logical_or.reduceat(ambiguous, start)
+        self.refused["equal bearings"] += int((~good).sum())
+        self._refuse_hopeless()
+        tables = _pad(states, moves, distance, num_states, slots, offset, collect=release)
+        tables |= {"city": np.array(which), "centre": np.array(centres)}
+        return {name: table[good] for name, table in tables.items()}
+
+    def _refuse_hopeless(self) -> None:
+        refused = sum(self.refused.values())
+        if self.num_drawn >= 200 and refused > MAX_RESAMPLED * self.num_drawn:
+            reason = max(self.refused, key=lambda name: self.refused[name])
+            names = ", ".join(city.name for city in self.cities)
+            raise CityError(
+                f"{names}: {refused} of {self.num_drawn} neighbourhoods of {self.options.intersections} "
+                f"intersections were refused ({reason}; {self.options.slots} states fit)"
+            )
+
+
+def _pad(
+    states: StreetStates,
+    moves: np.ndarray,
+    distance: np.ndarray,
+    num_states: np.ndarray,
+    slots: int,
+    offset: np.ndarray,
+    *,
+    collect: bool,
+) -> dict[str, np.ndarray]:
+    """Spread flat states over padded tables, by name."""
+    num_worlds = len(num_states)
+    start = np.cumsum(num_states) - num_states
+    world = states.world
+    local = np.arange(len(world)) - start[world]
+    num_moves = moves.shape[1]
+    # Padding states and the collect action lead to themselves.
+    next_state = np.tile(np.arange(slots, dtype=np.int32)[:, None], (num_worlds, 1, num_moves + collect))
+    next_state[world, local, :num_moves] = moves - start[world][:, None]
+    exists = np.arange(slots) < num_states[world][:, None]
+    padded = np.full((num_worlds, slots, slots), UNREACHABLE, np.int16)
+    padded[world, local] = np.where(exists, distance, UNREACHABLE)
+    tables = {"next_state": next_state, "distance": padded, "num_states": num_states.astype(np.int32)}
+    for name in ("tail", "first", "head"):
+        nodes = np.full((num_worlds, slots), -1, np.int32)
+        nodes[world, local] = getattr(states, name) - offset
+        tables[name] = nodes
+    bearing = np.zeros((num_worlds, slots))
+    bearing[world, local] = states.bearing
+    return tables | {"bearing": bearing}
