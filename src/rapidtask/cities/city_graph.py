@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,6 +16,14 @@ EARTH_RADIUS = 6_371_008.8
 
 class CityError(ValueError):
     """A city that cannot be used; one line that names the file or city, and the problem."""
+
+
+def import_optional(module: str, extra: str, what: str) -> Any:
+    """Import a library of an optional extra; without it, an error that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise CityError(f"{what} needs {module}: pip install 'rapidtask[{extra}]'") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +123,7 @@ def make_city(
     for title, values, lowest, highest in (("latitude", lat, -90, 90), ("longitude", lng, -180, 360)):
         if (bad := np.flatnonzero(~((values >= lowest) & (values <= highest)))).size:
             raise CityError(
-                f"{name}: node {bad[0]} has {title} {values[bad[0]]}, not a number from {lowest} to {highest} "
+                f"{name}: node {bad[0]} has {title} {values[bad[0]]}, not a number in {lowest}..{highest} "
                 f"({bad.size} such nodes)"
             )
     if (bad := np.flatnonzero(((edges < 0) | (edges >= len(lat))).any(axis=1))).size:

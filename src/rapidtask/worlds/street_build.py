@@ -68,7 +68,9 @@ def make_states(
     return StreetStates(world[order], tail[order], first[order], head[order], bearing[order])
 
 
-def make_moves(states: StreetStates, *, release: bool) -> tuple[Int[np.ndarray, "E 3"], Bool[np.ndarray, " E"]]:
+def make_moves(
+    states: StreetStates, *, release: bool
+) -> tuple[Int[np.ndarray, "E 3"], Bool[np.ndarray, " E"]]:
     """Where forward, left and right lead from each state.
 
     Returns:
@@ -109,7 +111,10 @@ def make_moves(states: StreetStates, *, release: bool) -> tuple[Int[np.ndarray, 
 
 
 def all_distances(
-    moves: Int[np.ndarray, "E M"], world_start: Int[np.ndarray, " W"], num_states: Int[np.ndarray, " W"], slots: int
+    moves: Int[np.ndarray, "E M"],
+    world_start: Int[np.ndarray, " W"],
+    num_states: Int[np.ndarray, " W"],
+    slots: int,
 ) -> tuple[Int[np.ndarray, "E S"], Bool[np.ndarray, " W"]]:
     """Fewest moves between all states of each world: breadth-first over all worlds, 64 goals a machine word.
 

@@ -31,7 +31,8 @@ class NeighbourhoodOptions:
     keep_intermediate: bool = False
     """Keep the nodes along streets as states, instead of jumping from intersection to intersection."""
     num_symbols: int | None = None
-    """Size of the vocabulary and most states of a world; by default 60, more where 60 would rarely do."""
+    """Size of the vocabulary and most states of a world; by default 60 up to 9 intersections, then 10 for
+    each, and 64 for each with `keep_intermediate`. Neighbourhoods with more states are sampled again."""
 
     def __post_init__(self) -> None:
         if self.rules not in ("paper", "release"):
@@ -54,8 +55,9 @@ class NeighbourhoodOptions:
         if self.num_symbols is not None:
             return self.num_symbols
         if self.keep_intermediate:
-            return 128 * self.intersections
-        return max(VOCABULARY, 10 * self.intersections)
+            return 64 * self.intersections
+        # Agents trained at 5 intersections are evaluated at 7 and 9 with the same vocabulary.
+        return VOCABULARY if self.intersections <= 9 else 10 * self.intersections
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,13 @@ def street_tables(city: CityGraph) -> StreetTables:
     streets = trace_streets(city)
     offsets, heads = city.offsets.tolist(), city.neighbours.tolist()
     rows = list(
-        zip(heads, streets.end.tolist(), city.tails[streets.last].tolist(), streets.length.tolist(), strict=True)
+        zip(
+            heads,
+            streets.end.tolist(),
+            city.tails[streets.last].tolist(),
+            streets.length.tolist(),
+            strict=True,
+        )
     )
     degree = city.degree.tolist()
     nodes = range(city.num_nodes)
@@ -92,7 +100,9 @@ def grow_neighbourhood(city: CityGraph, centre: int, options: NeighbourhoodOptio
     tables = street_tables(city)
     if options.rules == "release":
         edges = _grow_over_junctions(tables, centre, options.intersections)
-        return edges and _along_streets(tables, edges) if options.keep_intermediate else edges and _merge(edges)
+        return (
+            edges and _along_streets(tables, edges) if options.keep_intermediate else edges and _merge(edges)
+        )
     degree = _grow_over_nodes(tables.neighbours, centre, options.intersections)
     if degree is None:
         return None
@@ -148,7 +158,7 @@ def _contract(neighbours: list[tuple[int, ...]], degree: dict[int, int]) -> Stre
                 for onward in neighbours[node]:
                     if onward != before and onward in degree:
                         break
-                before, node = node, onward  # noqa: B023, F821 - a degree-2 node always has a way on
+                before, node = node, onward
             edges.append((start, first, node))
             # The same street from its other end.
             edges.append((node, before, start))

@@ -25,8 +25,8 @@ RULES = {
 }
 """Turning left undoes turning right; moving forward is undone by no single action."""
 
-CHUNK = 512
-"""Worlds built at a time: large enough for NumPy, small enough for the cache."""
+CHUNK_ENTRIES = 2_000_000
+"""Entries of the distance tables built at a time: large enough for NumPy, small enough for the cache."""
 
 MAX_RESAMPLED = 0.99
 """Give up if more than this share of neighbourhoods does not fit."""
@@ -93,9 +93,10 @@ def sample_pool(
         check_city(city, options)
     generator = np.random.default_rng(seed)
     sampler = _Sampler(tuple(cities), options, generator)
+    chunk_size = max(1, CHUNK_ENTRIES // options.slots**2)
     chunks, missing = [], num_worlds
     while missing > 0:
-        chunk = sampler.sample_chunk(min(CHUNK, missing))
+        chunk = sampler.sample_chunk(min(chunk_size, missing))
         chunks.append(chunk)
         missing -= len(chunk["centre"])
     tables = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}

@@ -1,0 +1,167 @@
+"""The StreetLearn dataset: its street graph from a LevelDB, through plyvel (DOMAINS.md has the format).
+
+Its protocol buffers are read by hand: two dozen lines here, against a runtime and generated code.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city
+
+CONNECTIVITY = b"panos_connectivity"
+SMALLEST_SUBGRAPH = 10
+"""Connections of smaller subgraphs are dropped, as the dataset's own code does."""
+
+
+class WireError(ValueError):
+    """Bytes that are not a message of the expected kind."""
+
+
+def read_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The (field number, value) pairs of a protocol buffer: an int for varints, else the raw bytes."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        kind, field = tag & 7, tag >> 3
+        if field == 0:
+            raise WireError("field number 0")
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield field, value
+            continue
+        if kind == 2:
+            size, at = _varint(message, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise WireError(f"wire type {kind}")
+        if at + size > len(message):
+            raise WireError("ends in the middle of a field")
+        yield field, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            raise WireError("ends in the middle of a number")
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise WireError("number too long")
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise WireError("a number where text or a message should be")
+    return value
+
+
+def _text(value: int | bytes) -> str:
+    try:
+        return _bytes(value).decode()
+    except UnicodeDecodeError:
+        raise WireError("text that is not UTF-8") from None
+
+
+def _lat_lng(message: bytes) -> tuple[float, float]:
+    found = {}
+    for field, value in read_fields(message):
+        if field in (1, 2):
+            if isinstance(value, int) or len(value) != 8:
+                raise WireError("a coordinate that is not a double")
+            found[field] = struct.unpack("<d", value)[0]
+    # proto2: a field left out has its default.
+    return found.get(1, 0.0), found.get(2, 0.0)
+
+
+def _pano_place(message: bytes) -> tuple[str, tuple[float, float] | None]:
+    """Id and coordinates of a Pano."""
+    name, place = "", None
+    for field, value in read_fields(message):
+        if field == 1:
+            name = _text(value)
+        elif field == 9:
+            place = _lat_lng(_bytes(value))
+    return name, place
+
+
+def _connection(message: bytes) -> tuple[str, int, list[str]]:
+    name, size, neighbours = "", 0, []
+    for field, value in read_fields(message):
+        if field == 1:
+            name = _text(value)
+        elif field == 2:
+            if not isinstance(value, int):
+                raise WireError("a subgraph size that is not a number")
+            size = value
+        elif field == 3:
+            neighbours.append(_text(value))
+    return name, size, neighbours
+
+
+def read_leveldb(path: Path) -> CityGraph:
+    """Read the street graph of a StreetLearn dataset (a LevelDB directory)."""
+    plyvel = import_optional("plyvel", "streetlearn", f"{path}: the StreetLearn dataset")
+    try:
+        with plyvel.DB(str(path), create_if_missing=False) as database:
+            message = database.get(CONNECTIVITY)
+            if message is None:
+                raise CityError(f"{path}: no key {CONNECTIVITY.decode()!r}: not a StreetLearn dataset")
+            try:
+                return _city(path, message, database)
+            except WireError as error:
+                raise CityError(
+                    f"{path}: the record of {CONNECTIVITY.decode()!r} is damaged ({error})"
+                ) from error
+    except plyvel.Error as error:
+        raise CityError(
+            f"{path}: cannot be read as a LevelDB ({' '.join(str(error).split())[:200]})"
+        ) from error
+
+
+def _city(path: Path, message: bytes, database) -> CityGraph:
+    """The city of a StreetLearnGraph message; panoramas without coordinates in it are looked up."""
+    places: dict[str, tuple[float, float]] = {}
+    links: list[tuple[str, list[str]]] = []
+    for field, value in read_fields(message):
+        if field == 3:
+            name, size, neighbours = _connection(_bytes(value))
+            if size >= SMALLEST_SUBGRAPH:
+                links.append((name, neighbours))
+        elif field == 5:
+            name, place = _pano_place(_bytes(value))
+            if place is not None:
+                places[name] = place
+    if not links:
+        raise CityError(f"{path}: no connections of subgraphs of {SMALLEST_SUBGRAPH} nodes or more")
+    number = {name: i for i, (name, _) in enumerate(links)}
+    for name in number:
+        if name not in places:
+            places[name] = _look_up(path, name, database)
+    # Links are made symmetric by being undirected; those to dropped panoramas go with them.
+    edges = [(number[name], number[other]) for name, others in links for other in others if other in number]
+    lat, lng = np.array([places[name] for name in number]).T
+    joined = np.array(edges, np.int64).reshape(-1, 2)
+    return make_city(str(path), lat, lng, joined, source="StreetLearn", licence="StreetLearn's terms of use")
+
+
+def _look_up(path: Path, name: str, database) -> tuple[float, float]:
+    record = database.get(name.encode())
+    if record is None:
+        raise CityError(f"{path}: panorama {name!r} has no coordinates and no record")
+    try:
+        place = _pano_place(record)[1]
+    except WireError as error:
+        raise CityError(f"{path}: the record of panorama {name!r} is damaged ({error})") from error
+    if place is None:
+        raise CityError(f"{path}: the record of panorama {name!r} has no coordinates")
+    return place

@@ -1,0 +1,141 @@
+"""OpenStreetMap: .osm and .osm.pbf files through pyosmium, GraphML as OSMnx saves it, place names."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city
+from rapidtask.cities.gexf import LATITUDE, LONGITUDE, open_maybe_gzip
+from rapidtask.cities.spacing import city_from_lines, space_evenly
+
+STREETS = frozenset(
+    [
+        *("motorway", "trunk", "primary", "secondary", "tertiary"),
+        *("motorway_link", "trunk_link", "primary_link", "secondary_link", "tertiary_link"),
+        *("unclassified", "residential", "living_street", "pedestrian", "road"),
+    ]
+)
+"""Values of the tag `highway` that are streets: where a car with a camera may go, and pedestrian streets."""
+
+LICENCE = "ODbL, © OpenStreetMap contributors"
+
+
+def read_osm(path: Path) -> CityGraph:
+    """Read the streets of an OpenStreetMap extract (.osm, .osm.gz, .osm.bz2, .osm.pbf)."""
+    osmium = import_optional("osmium", "osm", f"{path}: an OpenStreetMap file")
+    place: dict[int, tuple[float, float]] = {}
+    lines: list[list[int]] = []
+    try:
+        for item in osmium.FileProcessor(str(path)).with_locations():
+            if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
+                continue
+            line = []
+            for node in item.nodes:
+                # An extract cuts streets at its border: nodes beyond it have no location.
+                if node.location.valid():
+                    place[node.ref] = (node.location.lat, node.location.lon)
+                    line.append(node.ref)
+            if len(line) > 1:
+                lines.append(line)
+    # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
+    except Exception as error:
+        raise CityError(f"{path}: cannot be read as OpenStreetMap data ({_one_line(error)})") from error
+    if not lines:
+        raise CityError(f"{path}: no streets (no way with a highway tag of a street)")
+    number = {node: i for i, node in enumerate(place)}
+    lat, lng = np.array(list(place.values())).T
+    edges = [(number[a], number[b]) for line in lines for a, b in itertools.pairwise(line)]
+    city = make_city(str(path), lat, lng, np.array(edges), source="OpenStreetMap", licence=LICENCE)
+    return space_evenly(city)
+
+
+def read_graphml(path: Path) -> CityGraph:
+    """Read GraphML, plain or gzip, with node attributes x and y (OSMnx) or lat and lon."""
+    with open_maybe_gzip(path) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            graph = nx.read_graphml(file)
+        except (OSError, EOFError):
+            raise
+        # networkx has no error of its own here: KeyError, AttributeError, ParseError, … all mean the file.
+        except Exception as error:
+            if "zlib" in type(error).__module__:
+                raise
+            raise CityError(f"{path}: cannot be read as GraphML ({_one_line(error)})") from error
+    return space_evenly(city_from_networkx(graph, str(path)))
+
+
+def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str = "") -> CityGraph:
+    """A city from a networkx graph whose nodes have x and y, or lat and lon, in degrees.
+
+    An edge's attribute `geometry` (a LINESTRING in well-known text, or a shape that prints as one), which
+    OSMnx adds when it simplifies, gives the line of its street.
+    """
+    if graph.number_of_nodes() == 0:
+        raise CityError(f"{name}: the graph has no nodes")
+    number = {node: i for i, node in enumerate(graph)}
+    places = []
+    for node, data in graph.nodes(data=True):
+        found = []
+        for names, title in ((LATITUDE, "y or lat"), (LONGITUDE, "x or lon")):
+            value = next((data[key] for key in names if key in data), None)
+            try:
+                found.append(float(value))  # type: ignore[arg-type]
+            except (TypeError, ValueError):
+                raise CityError(
+                    f"{name}: node {node!r} has no usable attribute {title} ({value!r})"
+                ) from None
+        places.append(found)
+    lat, lng = np.array(places).T
+    ends, lines, seen = [], [], set()
+    for a, b, data in graph.edges(data=True):
+        start, end = number[a], number[b]
+        points = _line(name, data.get("geometry"))
+        if points is None:
+            points = np.array([places[start], places[end]])
+        # Directed graphs have most streets twice; the same points mean the same street.
+        key = (min(start, end), max(start, end), frozenset(map(tuple, points.round(7).tolist())))
+        if key not in seen and (start != end or len(points) > 2):
+            seen.add(key)
+            ends.append((start, end))
+            lines.append((points[:, 0], points[:, 1]))
+    # Checked before distances are taken along the lines.
+    if not np.isfinite(np.concatenate([lat, lng, *(np.concatenate(line) for line in lines)])).all():
+        raise CityError(f"{name}: a coordinate is not a finite number")
+    return city_from_lines(name, lat, lng, ends, lines, source=source, licence=licence)
+
+
+def _line(name: str, geometry: Any) -> np.ndarray | None:
+    """`[P, 2]` latitudes and longitudes of a LINESTRING, if there is one."""
+    if geometry is None:
+        return None
+    match = re.fullmatch(r"\s*LINESTRING\s*\(([^()]*)\)\s*", str(geometry), re.IGNORECASE)
+    try:
+        points = np.array([[float(v) for v in point.split()[:2]] for point in match[1].split(",")])  # type: ignore[index]
+        return points.reshape(-1, 2)[:, ::-1] if len(points) > 1 else None
+    except (TypeError, ValueError):
+        raise CityError(f"{name}: an edge has geometry {str(geometry)[:40]!r}, not a LINESTRING") from None
+
+
+def fetch_place(place: str) -> CityGraph:
+    """Look a place name up and download its streets through OSMnx; needs a network."""
+    osmnx = import_optional("osmnx", "places", f"{place}: no such file; as a place name it")
+    try:
+        graph = osmnx.graph_from_place(place, network_type="drive", simplify=False)
+    except Exception as error:
+        raise CityError(
+            f"{place}: no such file, and as a place name it could not be fetched "
+            f"(is there a network? {type(error).__name__}: {_one_line(error)})"
+        ) from error
+    return space_evenly(city_from_networkx(graph, place, source="OpenStreetMap", licence=LICENCE))
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,237 @@
+import itertools
+import pathlib
+
+import equinox as eqx
+import jax
+import networkx as nx
+import numpy as np
+import pytest
+
+from rapidtask.cities.city_graph import CityError, make_city
+from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.street_stream import StreetPoolStream
+from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.world import UNREACHABLE, shortest_distances
+from street_reference import paper_world, release_world, to_networkx
+
+METRE = 1 / 111_195
+"""Degrees of latitude a metre is, near enough for hand-made cities."""
+
+
+def draw(name, points, paths):
+    """A city from named points (metres east, north) and the streets through them."""
+    names = {point: i for i, point in enumerate(points)}
+    edges = [(names[a], names[b]) for path in paths for a, b in itertools.pairwise(path.split())]
+    east, north = np.array(list(points.values()), float).T
+    return make_city(name, north * METRE, east * METRE, np.array(edges)), names
+
+
+def tricky_city():
+    """Two junctions joined by three streets, a loop at one, dead ends: all that makes streets hard."""
+    points = {
+        "A": (0, 0), "B": (100, 3), "up1": (30, 40), "up2": (70, 41), "down": (52, -35),
+        "l1": (-20, 30), "l2": (-40, 32), "l3": (-30, 7), "w": (-60, -11), "dead": (-90, -40),
+        "C": (160, 10), "n": (165, 70), "e": (220, 20), "s": (150, -60), "bn": (104, 60),
+    }  # fmt: skip
+    paths = ["A B", "A up1 up2 B", "A down B", "A l1 l2 l3 A", "A w dead", "B bn", "B C", "C n", "C e", "C s"]
+    return draw("tricky", points, paths)
+
+
+def moves_of(pool, world):
+    """The pooled table of one world, keyed like the reference: (node, first node or head)."""
+    worlds = pool.pool.worlds
+    second = pool.head if pool.options.rules == "release" else pool.first
+    count = int(worlds.num_states[world])
+    names = list(zip(pool.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
+    assert len(set(names)) == count
+    table = np.asarray(worlds.next_state[world])
+    return {
+        name: {action: names[table[state, i]] for i, action in enumerate(("forward", "left", "right"))}
+        for state, name in enumerate(names)
+    }
+
+
+def agree(pool):
+    reference = paper_world if pool.options.rules == "paper" else release_world
+    graphs = [to_networkx(city) for city in pool.cities]
+    for world in range(pool.num_worlds):
+        graph, centre = graphs[pool.city[world]], int(pool.centre[world])
+        slow = reference(graph, centre, pool.options.intersections, pool.options.keep_intermediate)
+        assert moves_of(pool, world) == slow, (pool.cities[pool.city[world]].name, centre)
+
+
+@pytest.mark.parametrize("rules", ["paper", "release"])
+@pytest.mark.parametrize("keep_intermediate", [False, True])
+def test_agrees_with_the_reference_on_loops_parallel_streets_and_dead_ends(rules, keep_intermediate):
+    city, _ = tricky_city()
+    agree(sample_pool([city], 20, 0, NeighbourhoodOptions(rules, 3, keep_intermediate)))
+
+
+def test_parallel_streets_and_loops_are_states_of_their_own_under_paper_rules():
+    city, names = tricky_city()
+    pool = sample_pool([city], 1, 0, NeighbourhoodOptions("paper", 3))
+    count = int(pool.pool.worlds.num_states[0])
+    pairs = list(zip(pool.tail[0, :count].tolist(), pool.head[0, :count].tolist(), strict=True))
+    assert pairs.count((names["A"], names["B"])) == 3
+    assert pairs.count((names["A"], names["A"])) == 2
+    moves = moves_of(pool, 0)
+    a, b = names["A"], names["B"]
+    # By hand: facing B by the upper street (37° from north) the next one clockwise is the straight one.
+    assert moves[a, names["up1"]]["right"] == (a, b)
+    assert moves[a, b]["right"] == (a, names["down"])
+    # Straight on at B is the street to C; at a dead end one faces the way one came.
+    assert moves[a, b]["forward"] == (b, names["C"])
+    assert moves[a, names["w"]]["forward"] == (names["dead"], names["w"])
+
+
+def test_release_merges_parallel_streets_and_swaps_left_and_right():
+    city, names = tricky_city()
+    pool = sample_pool([city], 1, 0, NeighbourhoodOptions("release", 3))
+    moves = moves_of(pool, 0)
+    a, b = names["A"], names["B"]
+    pairs = [state for state in moves if state[0] == a]
+    # One edge to B, one loop (bearing 0, as released), one dead end; "left" is the next one clockwise.
+    assert sorted(pairs) == sorted([(a, b), (a, a), (a, names["dead"])])
+    assert moves[a, a]["left"] == (a, b)
+    assert moves[a, b]["right"] == (a, a)
+    assert moves[a, a]["forward"] == (a, a)
+
+
+def test_release_does_not_wrap_angles_and_the_paper_does():
+    # Arriving southward with bearing just below +pi; ahead are one street just above -pi and one at +2.
+    points = {
+        "top": (0, 100), "x": (1, 0), "sw": (-1, -100), "se": (91, -42), "t1": (-70, 150), "t2": (70, 150),
+    }  # fmt: skip
+    city, names = draw("south", points, ["top x", "x sw", "x se", "top t1", "top t2"])
+    top, x = names["top"], names["x"]
+    paper = moves_of(sample_pool([city], 1, 0, NeighbourhoodOptions("paper", 2)), 0)
+    release = moves_of(sample_pool([city], 1, 0, NeighbourhoodOptions("release", 2)), 0)
+    assert paper[top, x]["forward"] == (x, names["sw"])
+    assert release[top, x]["forward"] == (x, names["se"])
+
+
+def test_release_refuses_equal_bearings():
+    # Two junctions due north of a third one, reached by different streets: the same bearing twice.
+    points = {
+        "a": (0, 0), "n1": (0, 50), "n2": (0, 100), "side": (40, 50), "w": (-50, 0), "s": (0, -50),
+        "n1w": (-50, 50), "n1e": (50, 60), "n2w": (-50, 100), "n2e": (50, 100),
+    }  # fmt: skip
+    paths = ["a n1", "a side n2", "a w", "a s", "n1 n1w", "n1 n1e", "n2 n2w", "n2 n2e"]
+    city, _ = draw("columns", points, paths)
+    with pytest.raises(CityError, match="equal bearings"):
+        sample_pool([city], 4, 0, NeighbourhoodOptions("release", 3))
+    assert sample_pool([city], 4, 0, NeighbourhoodOptions("paper", 3)).num_worlds == 4
+
+
+def grid_city(size=12, seed=0):
+    generator = np.random.default_rng(seed)
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(size, size))
+    places = np.stack(np.divmod(np.arange(size * size), size), 1) * 80 + generator.normal(0, 8, (size**2, 2))
+    kept = [edge for edge in graph.edges if generator.random() > 0.15]
+    return make_city("jittered grid", 50 + places[:, 0] * METRE, 8 + places[:, 1] * METRE, np.array(kept))
+
+
+@pytest.mark.parametrize("rules", ["paper", "release"])
+def test_tables_of_a_pool(rules):
+    options = NeighbourhoodOptions(rules, 5)
+    pool = sample_pool([grid_city(), tricky_city()[0]][:1], 64, 3, options)
+    worlds = pool.pool.worlds
+    next_state, distance = np.asarray(worlds.next_state), np.asarray(worlds.distance)
+    assert worlds.num_observations == next_state.shape[1] == 60
+    for world, count in enumerate(np.asarray(worlds.num_states)):
+        table = next_state[world, :count, :3]
+        np.testing.assert_array_equal(distance[world, :count, :count], shortest_distances(table))
+        assert distance[world, :count, :count].max() < UNREACHABLE
+        assert (distance[world, count:] == UNREACHABLE).all()
+        assert (distance[world, :, count:] == UNREACHABLE).all()
+        states = np.arange(count)
+        np.testing.assert_array_equal(table[table[:, 1], 2], states)
+        np.testing.assert_array_equal(table[table[:, 2], 1], states)
+        assert (next_state[world, count:] == np.arange(count, 60)[:, None]).all()
+        if rules == "release":
+            np.testing.assert_array_equal(next_state[world, :count, 3], states)
+        assert (pool.tail[world, :count] >= 0).all()
+        assert (pool.tail[world, count:] == -1).all()
+    agree(pool)
+
+
+def test_distances_beyond_64_states():
+    options = NeighbourhoodOptions("paper", 8, keep_intermediate=True)
+    pool = sample_pool([grid_city()], 4, 0, options)
+    worlds = pool.pool.worlds
+    big = sample_pool([grid_city()], 4, 0, NeighbourhoodOptions("paper", 40, num_symbols=300)).pool.worlds
+    assert int(big.num_states.min()) > 64
+    for tables in (worlds, big):
+        for world, count in enumerate(np.asarray(tables.num_states)):
+            table = np.asarray(tables.next_state)[world, :count, :3]
+            np.testing.assert_array_equal(
+                np.asarray(tables.distance)[world, :count, :count], shortest_distances(table)
+            )
+
+
+def test_worlds_that_do_not_fit_are_sampled_again_and_counted():
+    city = grid_city()
+    pool = sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=18))
+    assert int(pool.pool.worlds.num_states.max()) <= 18
+    assert pool.resampled["too many states"] > 0.1
+    assert sample_pool([city], 50, 0).resampled["too many states"] == 0
+    with pytest.raises(CityError, match="jittered grid: .* refused .*too many states; 4 states fit"):
+        sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=4))
+    with pytest.raises(CityError, match="neighbourhoods of 500 were asked for"):
+        sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 500))
+
+
+def test_seeds():
+    city = grid_city()
+    a, b, c = (sample_pool([city], 30, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a.pool.worlds.next_state, b.pool.worlds.next_state)
+    assert a.centre.tolist() != c.centre.tolist()
+
+
+def test_stream_is_a_function_of_seed_and_number():
+    cities = [grid_city()]
+    with StreetPoolStream(cities, 20, seed=5) as stream:
+        pools = [stream.take(n) for n in range(3)]
+    with StreetPoolStream(cities, 20, seed=5) as resumed:
+        again = resumed.take(2)
+        resumed.start(3)
+        resumed.take(3)
+        assert not resumed.ready(7)
+    np.testing.assert_array_equal(pools[2].pool.worlds.next_state, again.pool.worlds.next_state)
+    assert pools[0].centre.tolist() != pools[1].centre.tolist()
+    with StreetPoolStream(cities, 20, seed=5, options=NeighbourhoodOptions(num_intersections=999)) as bad:
+        with pytest.raises(CityError, match="999"):
+            bad.take(0)
+
+
+@pytest.mark.parametrize("rules", ["paper", "release"])
+def test_environment_walks_the_streets(rules):
+    """Episodes in the environment follow the reference's moves, whatever the symbols."""
+    pool = sample_pool([grid_city()], 3, 0, NeighbourhoodOptions(rules, 5))
+    environment = Environment(pool.pool, EpisodeOptions(episode_steps=50))
+    assert environment.num_actions == (3 if rules == "paper" else 4)
+    step = eqx.filter_jit(environment.step)
+    state, _ = environment.reset(jax.random.key(0))
+    world = int(state.world.index)
+    graph = to_networkx(pool.cities[0])
+    reference = (paper_world if rules == "paper" else release_world)(graph, int(pool.centre[world]), 5)
+    second = pool.first if rules == "paper" else pool.head
+
+    def name(number):
+        return int(pool.tail[world, number]), int(second[world, number])
+
+    generator = np.random.default_rng(0)
+    checked = 0
+    for _ in range(50):
+        action = int(generator.integers(3))
+        expected = reference[name(int(state.state))][("forward", "left", "right")[action]]
+        state, timestep = step(state, action)
+        assert 0 <= int(timestep.observation) < 60
+        if not bool(timestep.completed):
+            assert name(int(state.state)) == expected
+            checked += 1
+    assert checked > 30
+
+
+SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"
