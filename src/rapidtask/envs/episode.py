@@ -1,0 +1,201 @@
+"""One environment stepped from Python, action by action: what the adapters and the game share.
+
+The core is pure JAX and returns its state; here somebody holds that state. Episodes follow one another with
+the keys that `Environment.step_batch` would use, so an adapter and a batch that start from the same key play
+the same worlds for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from rapidtask.envs.environment import Environment, EnvState, TimeStep
+from rapidtask.envs.render import Scene
+from rapidtask.errors import InputError
+
+# Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
+
+
+@jax.jit
+def _reset(environment: Environment, key: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
+    return environment.reset(key)
+
+
+@jax.jit
+def _reset_next(environment: Environment, state: EnvState) -> tuple[EnvState, TimeStep]:
+    return environment.reset(next_key(environment, state))
+
+
+@jax.jit
+def _step(environment: Environment, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, TimeStep]:
+    return environment.step(state, action)
+
+
+def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
+    """Key of the episode that follows the given one; the same as in `Environment.step_batch`."""
+    return jax.random.fold_in(state.key, environment.options.episode_steps)
+
+
+def seed_bits(seed: int) -> np.uint32:
+    """The 32 bits of a seed that make a key: `jax.random.key(seed)` for any seed below 2³²."""
+    return np.uint32(seed & 0xFFFF_FFFF)
+
+
+def to_numpy(tree: Any) -> Any:
+    """A pytree with NumPy arrays in place of the device's; several times quicker than `jax.device_get`."""
+    return jax.tree.map(np.asarray, tree)
+
+
+def one_hots(timestep: TimeStep, num_observations: int) -> dict[str, np.ndarray]:
+    """The observation of the released environment: int32 one-hots `position` and `goal`, `[*B, V]`."""
+    table = np.eye(num_observations, dtype=np.int32)
+    # take copies: whoever keeps an observation owns it.
+    return {
+        "position": np.take(table, timestep.observation, axis=0),
+        "goal": np.take(table, timestep.goal, axis=0),
+    }
+
+
+class Episode:
+    """The current episode of one environment: its state, its last timestep, its score, the task's trail."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.state: EnvState | None = None
+        self.timestep: TimeStep | None = None
+        self.goals = 0
+        """Tasks completed in this episode."""
+        self.trail: list[int] = []
+        """States visited since the current task began, oldest first, without repeats in a row."""
+
+    @property
+    def steps(self) -> int:
+        """Steps taken in this episode."""
+        return 0 if self.state is None else int(self.state.steps)
+
+    @property
+    def over(self) -> bool:
+        """Whether no action can be taken: no episode has begun, or the last timestep was seen."""
+        return self.timestep is None or bool(self.timestep.last)
+
+    def start(self, seed: int | None) -> TimeStep:
+        """Begin an episode with the seed, or the next one after the current one if the seed is None.
+
+        Returns:
+            The first timestep, its arrays in NumPy.
+        """
+        if seed is not None:
+            return self._enter(*_reset(self.environment, jax.random.key(seed_bits(seed))))
+        if self.state is None:
+            raise InputError("the first episode needs a seed")
+        return self._enter(*_reset_next(self.environment, self.state))
+
+    def step(self, action: int) -> TimeStep:
+        """Take an action. The caller has checked it: an unchecked index would be clipped silently.
+
+        Returns:
+            The next timestep, its arrays in NumPy.
+        """
+        assert self.state is not None, "no episode has begun"
+        assert not self.over, "the episode is over"
+        # One dtype for every kind of integer that comes in: no recompilation.
+        return self._enter(*_step(self.environment, self.state, np.int32(action)))
+
+    def scene(self) -> Scene:
+        """The situation as the renderers draw it."""
+        assert self.state is not None
+        return make_scene(self.environment, self.state, self.trail, self.goals)
+
+    def _enter(self, state: EnvState, timestep: TimeStep) -> TimeStep:
+        timestep, place = to_numpy((timestep, state.state))
+        self.state, self.timestep = state, timestep
+        self.goals = 0 if timestep.first else self.goals + int(timestep.completed)
+        self.trail = extend_trail(self.trail, int(place), bool(timestep.first or timestep.completed))
+        return timestep
+
+
+def extend_trail(trail: list[int], place: int, begins: bool) -> list[int]:
+    """The trail after a step that led to `place`; a new one if a task begins there."""
+    if begins:
+        return [place]
+    return trail if trail[-1] == place else [*trail, place]
+
+
+def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
+    """The scene of one environment's state (no batch axis)."""
+    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
+    return Scene(
+        rules=environment.rules,
+        num_observations=environment.num_observations,
+        labels=tuple(labels.tolist()),
+        state=int(place),
+        goal=int(goal),
+        trail=tuple(trail),
+        steps=int(steps),
+        episode_steps=environment.options.episode_steps,
+        goals=goals,
+    )
+
+
+class EpisodeBatch:
+    """B environments stepped together by `Environment.step_batch`, each with its own key."""
+
+    def __init__(self, environment: Environment, num_envs: int) -> None:
+        self.environment = environment
+        self.num_envs = num_envs
+        self.states: EnvState | None = None
+
+    def start(self, seeds: Sequence[int | None]) -> TimeStep:
+        """Begin an episode in each environment; None stands for the one after the current.
+
+        Returns:
+            The first timesteps `[B]`, their arrays in NumPy.
+        """
+        bits = np.array([seed_bits(seed or 0) for seed in seeds])
+        if self.states is None:
+            if None in seeds:
+                raise InputError("the first episodes need seeds")
+            return self._enter(*_reset_batch(self.environment, bits))
+        seeded = np.array([seed is not None for seed in seeds])
+        return self._enter(*_reset_some(self.environment, self.states, bits, seeded))
+
+    def step(self, actions: np.ndarray) -> TimeStep:
+        """Take one checked action in each environment; those that ended begin their next episode instead.
+
+        Returns:
+            The next timesteps `[B]`, their arrays in NumPy.
+        """
+        assert self.states is not None
+        return self._enter(*_step_batch(self.environment, self.states, np.asarray(actions, np.int32)))
+
+    def _enter(self, states: EnvState, timesteps: TimeStep) -> TimeStep:
+        self.states = states
+        return to_numpy(timesteps)
+
+    def state_of(self, index: int) -> EnvState:
+        """State of one of the environments."""
+        return jax.tree.map(lambda leaf: leaf[index], self.states)
+
+
+@jax.jit
+def _reset_batch(environment: Environment, bits: Any) -> tuple[EnvState, TimeStep]:
+    return environment.reset_batch(jax.vmap(jax.random.key)(bits))
+
+
+@jax.jit
+def _reset_some(
+    environment: Environment, states: EnvState, bits: Any, seeded: Any
+) -> tuple[EnvState, TimeStep]:
+    following = jax.vmap(lambda state: next_key(environment, state))(states)
+    return environment.reset_batch(jnp.where(seeded, jax.vmap(jax.random.key)(bits), following))
+
+
+@jax.jit
+def _step_batch(environment: Environment, states: EnvState, actions: Any) -> tuple[EnvState, TimeStep]:
+    return environment.step_batch(states, actions)
