@@ -192,16 +192,22 @@ def test_wrong_options_are_refused():
 
 @pytest.mark.parametrize("render_mode", ["ansi", "rgb_array"])
 def test_batch_draws_each_environment_as_it_would_draw_itself(render_mode):
-    ours, theirs = (make_vec(2, mode, render_mode=render_mode) for mode in ("vector_entry_point", "sync"))
-    ours.reset(seed=3)
+    modes = ("vector_entry_point", "sync")
+    ours, theirs = (make_vec(2, mode, size=2, render_mode=render_mode) for mode in modes)
+    observation, _ = ours.reset(seed=3)
     theirs.reset(seed=3)
-    for step in range(10):
-        action = np.array([step % 5, (step + 2) % 5])
-        ours.step(action)
+    completed = 0
+    for step in range(12):
+        at_goal = observation["position"].argmax(1) == observation["goal"].argmax(1)
+        action = np.where(at_goal, 4, 3 * (step % 2))
+        observation, reward, *_ = ours.step(action)
         theirs.step(action)
-        if step in (3, 5, 6, 9):
+        completed += reward.sum()
+        if step in (3, 5, 6, 9):  # in mid-episode, at the end of one, at the start of the next, later
             for left, right in zip(ours.render(), theirs.render(), strict=True):
                 np.testing.assert_array_equal(left, right)
+        if step == 5:
+            assert completed > 0
 
 
 def test_any_environment_can_be_wrapped():

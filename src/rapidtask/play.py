@@ -107,9 +107,13 @@ def keys_of(rules: Rules) -> dict[str, int]:
 
 
 def _view(episode: Episode, reveal: bool) -> RenderableType:
-    """What is on the screen: what an agent would see, and the map if it is revealed."""
+    """What is on the screen: what an agent would see, or the map if it is revealed."""
     assert episode.timestep is not None
     timestep, environment = episode.timestep, episode.environment
+    keys = Text(_help(environment.rules), style="dim")
+    if reveal:
+        # The map has these lines too; without the panel 8×8 cells fit a terminal of 24 rows.
+        return Group(Text.from_ansi(render_ansi(episode.scene())), _last_action(episode), keys)
     size = environment.num_observations
     lines = Text.assemble(
         "you are on  ",
@@ -121,11 +125,8 @@ def _view(episode: Episode, reveal: bool) -> RenderableType:
         "\n",
         _last_action(episode),
     )
-    parts: list[RenderableType] = [Panel(lines, title="rapidtask", expand=False, padding=(1, 3))]
-    if reveal:
-        parts.append(Text.from_ansi(render_ansi(episode.scene())))
-    parts.append(Text(_help(environment.rules), style="dim"))
-    return Group(*parts)
+    # A fixed width, so that the panel does not jump with the length of its last line.
+    return Group(Panel(lines, title="rapidtask", width=48, padding=(1, 3)), keys)
 
 
 def _last_action(episode: Episode) -> Text:
