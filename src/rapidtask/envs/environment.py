@@ -19,7 +19,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rapidtask.worlds.world import EpisodeWorld, WorldPool
+from rapidtask.errors import InputError
+from rapidtask.worlds.world import EpisodeWorld, Rules, WorldPool
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,6 @@ class EpisodeOptions:
     """Reward of every step that completes no task."""
     time_limit: Literal["termination", "truncation"] = "termination"
     """Whether the step limit ends the world (discount 0, as released) or only the recording (discount 1)."""
-
-    def __post_init__(self) -> None:
-        if self.episode_steps < 1:
-            raise ValueError(f"episode_steps is {self.episode_steps}, expected at least 1")
-        if self.time_limit not in ("termination", "truncation"):
-            raise ValueError(f"time_limit is {self.time_limit!r}, expected 'termination' or 'truncation'")
 
 
 class EnvState(eqx.Module):
@@ -85,8 +80,15 @@ class Environment(eqx.Module):
     pool: WorldPool
     options: EpisodeOptions = eqx.field(static=True, default=EpisodeOptions())
 
+    def __check_init__(self) -> None:
+        options = self.options
+        if options.episode_steps < 1:
+            raise InputError(f"episode_steps is {options.episode_steps}, expected at least 1")
+        if options.time_limit not in ("termination", "truncation"):
+            raise InputError(f"time_limit is {options.time_limit!r}, expected 'termination' or 'truncation'")
+
     @property
-    def rules(self):
+    def rules(self) -> Rules:
         """Rules of the pool's worlds."""
         return self.pool.worlds.rules
 

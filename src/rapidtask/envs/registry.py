@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import make_memory_planning
 
 
@@ -32,11 +32,16 @@ class MemoryPlanning(EpisodeOptions):
         return Environment(make_memory_planning(self.size, respawn=self.respawn), self)
 
 
-DOMAINS: dict[str, Callable[..., WorldOptions]] = {"memory-planning": MemoryPlanning}
+DOMAINS: dict[str, type] = {"memory-planning": MemoryPlanning}
 
 
 def make_environment(name: str, **options: Any) -> Environment:
     """Build a domain's environment by name, e.g. `make_environment("memory-planning", size=5)`."""
     if name not in DOMAINS:
-        raise ValueError(f"unknown world {name!r}; known: {', '.join(DOMAINS)}")
+        raise InputError(f"unknown world {name!r}; known: {', '.join(DOMAINS)}")
     return DOMAINS[name](**options).make()
+
+
+def domain_name(options: WorldOptions) -> str:
+    """Name of the domain that the options belong to."""
+    return next(name for name, domain in DOMAINS.items() if isinstance(options, domain))

@@ -13,11 +13,13 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
+from rapidtask.errors import InputError
+
 UNREACHABLE = np.iinfo(np.int16).max
 """Distance between padding states, and from or to them."""
 
 
-class WorldError(ValueError):
+class WorldError(InputError):
     """A table that is not an RTS problem; the message names the field and the entry."""
 
 

@@ -1,0 +1,5 @@
+"""`python -m rapidtask`."""
+
+from rapidtask.cli import main
+
+main()

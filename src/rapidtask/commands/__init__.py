@@ -1,0 +1,1 @@
+"""The jobs of the command line, one file each: a dataclass of options with a `run` method."""

@@ -1,0 +1,103 @@
+"""Scores of an evaluation: what the paper reports, each mean with its standard error."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+MIN_SHARE_REACHED = 0.5
+"""The n-th goal is scored only if at least this share of the episodes reached it."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well a policy did over many episodes."""
+
+    policy: str
+    goals_per_episode: float
+    goals_per_episode_stderr: float
+    goals_last_third: float
+    """Goals per episode in the last third of the steps."""
+    goals_last_third_stderr: float
+    oracle_share_last_third: float
+    """Goals in the last third over the oracle's on the same worlds."""
+    oracle_share_last_third_stderr: float
+    steps_to_nth_goal: list[float]
+    """Mean steps from the (n-1)-th to the n-th goal, over the episodes that reached the n-th."""
+    steps_to_nth_goal_stderr: list[float]
+    episodes: int
+    seed: int
+    world: dict = field(default_factory=dict)
+    """The world's name and options."""
+
+    def to_json(self) -> dict:
+        """The scores as one JSON object."""
+        return asdict(self)
+
+
+def score(
+    policy: str,
+    completed: Bool[np.ndarray, "T E"],
+    oracle_completed: Bool[np.ndarray, "T E"],
+    *,
+    seed: int,
+    world: dict,
+) -> Scores:
+    """Score a policy's episodes against the oracle's in the same worlds."""
+    goals = completed.sum(axis=0)
+    last_third = last_third_goals(completed)
+    oracle_last_third = last_third_goals(oracle_completed)
+    steps = [mean_and_stderr(intervals) for intervals in steps_between_goals(completed)]
+    share, share_stderr = ratio_and_stderr(last_third, oracle_last_third)
+    return Scores(
+        policy,
+        *mean_and_stderr(goals),
+        *mean_and_stderr(last_third),
+        share,
+        share_stderr,
+        [mean for mean, _ in steps],
+        [stderr for _, stderr in steps],
+        episodes=completed.shape[1],
+        seed=seed,
+        world=world,
+    )
+
+
+def last_third_goals(completed: Bool[np.ndarray, "T E"]) -> np.ndarray:
+    """Goals of each episode in the last third of its steps."""
+    return completed[len(completed) - max(len(completed) // 3, 1) :].sum(axis=0)
+
+
+def steps_between_goals(completed: Bool[np.ndarray, "T E"]) -> list[np.ndarray]:
+    """For n = 1, 2, …: the steps from the (n-1)-th goal to the n-th, one for each episode that reached it.
+
+    Stops where fewer than MIN_SHARE_REACHED of the episodes got so far: the quick ones would flatter it.
+    """
+    count = completed.cumsum(axis=0)
+    intervals: list[np.ndarray] = []
+    previous = np.zeros(completed.shape[1], int)
+    for n in range(1, int(count[-1].max()) + 1):
+        reached = count[-1] >= n
+        if reached.mean() < MIN_SHARE_REACHED:
+            break
+        at = np.argmax(count >= n, axis=0) + 1
+        intervals.append((at - previous)[reached])
+        previous = at
+    return intervals
+
+
+def mean_and_stderr(values: Float[np.ndarray, " E"]) -> tuple[float, float]:
+    """Mean and its standard error (0 for a single value)."""
+    spread = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(values.mean()), float(spread)
+
+
+def ratio_and_stderr(values: np.ndarray, reference: np.ndarray) -> tuple[float, float]:
+    """Ratio of two means over the same episodes, and its standard error to first order (delta method)."""
+    if not reference.mean():
+        return float("nan"), float("nan")
+    ratio = values.mean() / reference.mean()
+    residual = (values - ratio * reference) / reference.mean()
+    return float(ratio), mean_and_stderr(residual)[1]

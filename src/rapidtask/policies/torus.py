@@ -1,0 +1,85 @@
+"""Hand-coded policies that know the geometry of the torus."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from rapidtask.envs.environment import TimeStep
+from rapidtask.errors import InputError
+from rapidtask.policies.policy import Policy, choose
+from rapidtask.worlds.memory_planning import OFFSETS
+
+UNSEEN = -1
+
+
+class TorusMemory(eqx.Module):
+    """A map drawn from where the episode began."""
+
+    symbol: Int[Array, "N N"]
+    """Symbol of each cell [x, y] relative to the first, or UNSEEN."""
+    position: Int[Array, "2"]
+    """The agent's cell (x, y) on that map."""
+
+
+class TorusExplorer(Policy):
+    """Walks shortest paths to a goal once seen; until then explores without visiting a cell twice.
+
+    Exploring goes to a nearest unseen cell, and among those to the one with the fewest unseen neighbours
+    (as in a knight's tour), so that no cell is left behind.
+    """
+
+    forgets: bool = eqx.field(static=True, default=False)
+    """Whether everything is forgotten when a task completes: the within-task optimum."""
+
+    def initial_state(self) -> TorusMemory:
+        """See `Policy.initial_state`."""
+        size = self._size
+        return TorusMemory(jnp.full((size, size), UNSEEN, jnp.int32), jnp.zeros(2, jnp.int32))
+
+    def step(self, memory: TorusMemory, timestep: TimeStep, key):
+        """See `Policy.step`."""
+        size = self._size
+        offsets = jnp.asarray((*OFFSETS, (0, 0)), jnp.int32)
+        symbol = memory.symbol
+        position = (memory.position + jnp.where(timestep.first, 0, offsets[timestep.action])) % size
+        if self.rules.respawn or self.forgets:
+            # A respawn puts the agent on a cell it cannot place on its map unless it knows the symbol.
+            lost = timestep.completed
+            known = symbol == timestep.observation
+            if self.rules.respawn:
+                found = jnp.stack(jnp.unravel_index(jnp.argmax(known), known.shape)).astype(jnp.int32)
+                position = jnp.where(timestep.completed & known.any(), found, position)
+                lost &= ~known.any()
+            if self.forgets:
+                lost = timestep.completed
+            symbol = jnp.where(lost, UNSEEN, symbol)
+        symbol = symbol.at[position[0], position[1]].set(timestep.observation)
+
+        unseen = symbol == UNSEEN
+        cells = jnp.arange(size)
+        ahead = (position + offsets[: self.rules.num_moves]) % size  # [M, 2] cell each move leads to
+        # gap[m, c]: steps along one axis from the cell move m leads to; distance[m, x, y] their sum.
+        gap = jnp.abs(ahead[:, :, None] - cells)
+        gap = jnp.minimum(gap, size - gap)
+        distance = gap[:, 0, :, None] + gap[:, 1, None, :]
+
+        far = 2 * size
+        is_goal = symbol == timestep.goal
+        to_goal = jnp.where(is_goal, distance, far).min(axis=(1, 2))
+        cost = jnp.where(unseen, distance * (4 * size) + unseen_neighbours(unseen), far * 4 * size)
+        to_unseen = cost.min(axis=(1, 2))
+        score = jnp.where(is_goal.any(), to_goal, to_unseen)
+        return self.collect_or(timestep, choose(key, score == score.min())), TorusMemory(symbol, position)
+
+    @property
+    def _size(self) -> int:
+        if self.rules.torus_size is None:
+            raise InputError("this policy knows only the torus, and the world is none")
+        return self.rules.torus_size
+
+
+def unseen_neighbours(unseen: Bool[Array, "N N"]) -> Int[Array, "N N"]:
+    """How many of each cell's four neighbours are unseen."""
+    return sum(jnp.roll(unseen, shift, axis) for axis in (0, 1) for shift in (1, -1)).astype(jnp.int32)

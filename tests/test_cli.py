@@ -1,0 +1,81 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from rapidtask.cli import COMMANDS, main
+
+
+def fail(capsys, *arguments: str) -> str:
+    """Run a command that must be refused with code 2; its message, unwrapped."""
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    return " ".join(output.err.replace("│", " ").split())
+
+
+def test_json_is_exactly_one_object_with_every_score(capsys):
+    arguments = "--world memory-planning --policy hand-coded --episodes 40 --seed 1 --json"
+    main(["evaluate", *arguments.split()])
+    result = json.loads(capsys.readouterr().out)
+    assert result["episodes"] == 40
+    assert result["seed"] == 1
+    for name in ("goals_per_episode", "goals_last_third", "oracle_share_last_third", "steps_to_nth_goal"):
+        assert name in result
+        assert f"{name}_stderr" in result
+    assert 25 < result["goals_per_episode"] < 31
+    assert len(result["steps_to_nth_goal"]) == len(result["steps_to_nth_goal_stderr"]) > 20
+    assert result["world"]["size"] == 4
+
+
+def test_world_options_reach_the_world(capsys):
+    arguments = "--policy oracle --episodes 8 --json --world.size 5 --world.respawn"
+    main(["evaluate", *arguments.split()])
+    world = json.loads(capsys.readouterr().out)["world"]
+    assert (world["name"], world["size"], world["respawn"]) == ("memory-planning", 5, True)
+
+
+def test_table_and_plot_of_all_policies(capsys, tmp_path):
+    plot = tmp_path / "plots" / "steps.png"
+    main(["evaluate", "--policy", "all", "--episodes", "8", "--plot", str(plot)])
+    table = capsys.readouterr().out
+    for name in ("random-walk", "edges-inverse", "hand-coded", "oracle", "100.0%"):
+        assert name in table
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("evaluate --polcy random", "--polcy"),
+        ("evaluate --policy fastest", "'fastest'"),
+        ("evaluate --episodes many", "--episodes"),
+        ("evaluate --episodes 0", "episodes is 0"),
+        ("evaluate --world chess", "unknown world 'chess', expected one of: memory-planning"),
+        ("evaluate --world", "--world needs a name"),
+        ("evaluate --world.size 1", "size is 1"),
+        ("evaluate --world.episode-steps 0", "episode_steps is 0"),
+        ("fly", "fly"),
+    ],
+)
+def test_wrong_flags_and_values_name_themselves(capsys, command, named):
+    assert named in fail(capsys, *command.split())
+
+
+def test_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["--help"])
+    assert exit_.value.code == 0
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f" {name} " in text
+
+
+def test_the_installed_command_runs_and_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m rapidtask evaluate --policy random --episodes 4 --json"
+    pipe = ["bash", "-c", f"set -o pipefail; {command} | true"]
+    done = subprocess.run(pipe, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
