@@ -176,7 +176,7 @@ def test_worlds_that_do_not_fit_are_sampled_again_and_counted():
     assert int(pool.pool.worlds.num_states.max()) <= 18
     assert pool.resampled["too many states"] > 0.1
     assert sample_pool([city], 50, 0).resampled["too many states"] == 0
-    with pytest.raises(CityError, match="jittered grid: .* refused .*too many states; 4 states fit"):
+    with pytest.raises(CityError, match=r"jittered grid: .* refused .*too many states; 4 states fit"):
         sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=4))
     with pytest.raises(CityError, match="neighbourhoods of 500 were asked for"):
         sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 500))
@@ -200,9 +200,9 @@ def test_stream_is_a_function_of_seed_and_number():
         assert not resumed.ready(7)
     np.testing.assert_array_equal(pools[2].pool.worlds.next_state, again.pool.worlds.next_state)
     assert pools[0].centre.tolist() != pools[1].centre.tolist()
-    with StreetPoolStream(cities, 20, seed=5, options=NeighbourhoodOptions(num_intersections=999)) as bad:
-        with pytest.raises(CityError, match="999"):
-            bad.take(0)
+    too_many = NeighbourhoodOptions(num_intersections=999)
+    with StreetPoolStream(cities, 20, seed=5, options=too_many) as bad, pytest.raises(CityError, match="999"):
+        bad.take(0)
 
 
 @pytest.mark.parametrize("rules", ["paper", "release"])

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from rapidtask.errors import InputError
+
 EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth in metres."""
 
 
-class CityError(ValueError):
+class CityError(InputError):
     """A city that cannot be used; one line that names the file or city, and the problem."""
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.streets import trace_streets
+from rapidtask.errors import InputError
 
 StreetEdges = list[tuple[int, int, int]]
 """Oriented streets of one neighbourhood: (node left, first node along the street, node arrived at)."""
@@ -36,11 +37,11 @@ class NeighbourhoodOptions:
 
     def __post_init__(self) -> None:
         if self.rules not in ("paper", "release"):
-            raise ValueError(f"rules is {self.rules!r}, expected 'paper' or 'release'")
+            raise InputError(f"rules is {self.rules!r}, expected 'paper' or 'release'")
         if self.num_intersections is not None and self.num_intersections < 1:
-            raise ValueError(f"num_intersections is {self.num_intersections}, expected at least 1")
+            raise InputError(f"num_intersections is {self.num_intersections}, expected at least 1")
         if self.num_symbols is not None and self.num_symbols < 2:
-            raise ValueError(f"num_symbols is {self.num_symbols}, expected at least 2")
+            raise InputError(f"num_symbols is {self.num_symbols}, expected at least 2")
 
     @property
     def intersections(self) -> int:
@@ -100,9 +101,9 @@ def grow_neighbourhood(city: CityGraph, centre: int, options: NeighbourhoodOptio
     tables = street_tables(city)
     if options.rules == "release":
         edges = _grow_over_junctions(tables, centre, options.intersections)
-        return (
-            edges and _along_streets(tables, edges) if options.keep_intermediate else edges and _merge(edges)
-        )
+        if edges is None:
+            return None
+        return _along_streets(tables, edges) if options.keep_intermediate else _merge(edges)
     degree = _grow_over_nodes(tables.neighbours, centre, options.intersections)
     if degree is None:
         return None
@@ -171,7 +172,7 @@ def _grow_over_junctions(
 ) -> list[tuple[int, int, int, int, float]] | None:
     """Release rules: visit junctions breadth-first, adding all their streets, until enough have degree > 2.
 
-    Degrees are those of the simple graph of junctions, as released: parallel streets count once, a loop twice.
+    Degrees are those of the simple graph of junctions, as released: parallel streets are one, a loop is two.
 
     Returns:
         The streets (start, first, end, last, metres) in the order they were added.

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.errors import InputError
 from rapidtask.worlds.street_build import StreetStates, all_distances, make_moves, make_states
 from rapidtask.worlds.street_growth import (
     NeighbourhoodOptions,
@@ -86,7 +87,7 @@ def sample_pool(
     """
     options = options or NeighbourhoodOptions()
     if num_worlds < 1:
-        raise ValueError(f"num_worlds is {num_worlds}, expected at least 1")
+        raise InputError(f"the size of the pool is {num_worlds}, expected at least 1")
     if not cities:
         raise CityError("no cities to sample worlds from")
     for city in cities:

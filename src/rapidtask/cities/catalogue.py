@@ -1,0 +1,130 @@
+"""Cities by name: the generated ones, and the files of a directory; training and held-out never mixed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.cities.generated import HELD_OUT, PLANS, generate_city
+from rapidtask.cities.loaders import city_name, file_ending, load_city
+
+CITIES_VARIABLE = "RAPIDTASK_CITIES"
+"""Environment variable that names the directory of city files."""
+
+HELD_OUT_REGIONS = frozenset({"paris_se", HELD_OUT})
+"""Names that are never trained on: the paper's held-out region, and its generated stand-in."""
+
+TRAIN, HELD_OUT_GROUP = "train", "held-out"
+"""Names of the two groups of cities."""
+
+
+@dataclass(frozen=True)
+class CityEntry:
+    """A city of the catalogue."""
+
+    name: str
+    path: Path | None
+    """Its file, or None if it is generated."""
+    held_out: bool
+    """Whether it is kept for evaluation."""
+
+    def load(self) -> CityGraph:
+        """Load or generate it; kept in memory."""
+        return generate_city(self.name) if self.path is None else load_once(self.path)
+
+
+def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | None:
+    """The directory of city files: the one given, or the environment variable's, or none."""
+    chosen = directory if directory is not None else os.environ.get(CITIES_VARIABLE)
+    if not chosen:
+        return None
+    path = Path(chosen)
+    if not path.is_dir():
+        origin = "" if directory is not None else f" (from {CITIES_VARIABLE})"
+        raise CityError(f"{path}: no such directory of cities{origin}")
+    return path
+
+
+def list_cities(directory: str | os.PathLike[str] | None = None) -> list[CityEntry]:
+    """All cities: generated ones first, then the files of the directory, by name.
+
+    Raises:
+        CityError: if a file has the name of another city: which of the two is meant would not be clear.
+    """
+    entries = [CityEntry(name, None, name == HELD_OUT) for name in PLANS]
+    found = cities_directory(directory)
+    names = {entry.name: Path("(generated)") for entry in entries}
+    for path in sorted(found.iterdir()) if found is not None else ():
+        if path.name.startswith(".") or (file_ending(path) is None and not (path / "CURRENT").exists()):
+            continue
+        name = city_name(path)
+        if name in names:
+            raise CityError(f"{path}: there is another city named {name!r} ({names[name]})")
+        names[name] = path
+        entries.append(CityEntry(name, path, name in HELD_OUT_REGIONS))
+    return entries
+
+
+def select_cities(name: str, directory: str | os.PathLike[str] | None = None) -> list[CityEntry]:
+    """The cities a name stands for.
+
+    "train" and "held-out" are the two groups: of the directory's files if it has any of that group, else of
+    the generated cities, so that real and generated cities are not mixed unless asked for by name. Anything
+    else is the name of one city, several joined by commas, or a file.
+    """
+    entries = list_cities(directory)
+    if name in (TRAIN, HELD_OUT_GROUP):
+        group = [entry for entry in entries if entry.held_out == (name == HELD_OUT_GROUP)]
+        return [entry for entry in group if entry.path is not None] or group
+    by_name = {entry.name: entry for entry in entries}
+    chosen = []
+    for part in name.split(","):
+        if part in by_name:
+            chosen.append(by_name[part])
+        elif Path(part).exists():
+            own = city_name(Path(part))
+            chosen.append(CityEntry(own, Path(part), own in HELD_OUT_REGIONS))
+        else:
+            raise CityError(f"{part}: no such city or file; there are train, held-out, {', '.join(by_name)}")
+    return chosen
+
+
+def load_cities(
+    name: str, directory: str | os.PathLike[str] | None = None, *, training: bool = False
+) -> tuple[CityGraph, ...]:
+    """Load the cities a name stands for.
+
+    Args:
+        name: "train", "held-out", names of cities, or a file.
+        directory: where city files are; by default the environment variable RAPIDTASK_CITIES.
+        training: whether an agent will learn on them: then a held-out city is refused.
+    """
+    chosen = select_cities(name, directory)
+    if training:
+        refuse_held_out(chosen)
+    return tuple(entry.load() for entry in chosen)
+
+
+def refuse_held_out(entries: Sequence[CityEntry]) -> None:
+    """Refuse to train on a held-out city."""
+    for entry in entries:
+        if entry.held_out:
+            raise CityError(f"{entry.name}: held out for evaluation, never to be trained on")
+
+
+@lru_cache(maxsize=64)
+def _load(path: Path, modified: int) -> CityGraph:
+    del modified  # only part of the key: a changed file is loaded again
+    return load_city(path)
+
+
+def load_once(path: Path) -> CityGraph:
+    """Load a file, or take it from memory if it has not changed since."""
+    try:
+        return _load(path.resolve(), path.stat().st_mtime_ns)
+    except OSError as error:
+        raise CityError(f"{path}: cannot be read ({error.strerror})") from error

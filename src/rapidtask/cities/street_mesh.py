@@ -1,0 +1,227 @@
+"""From scattered points to streets: the mesh of a generated city, thinned until its junctions look real."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial import Delaunay
+
+from rapidtask.cities.city_graph import connected_parts
+
+Points = Float[np.ndarray, "J 2"]
+"""Metres east and north of the city's centre."""
+Edges = Int[np.ndarray, "E 2"]
+
+
+def join_neighbours(points: Points, largest_angle: float) -> Edges:
+    """Join points that see each other: a Delaunay edge stays if the triangles on it are not too flat.
+
+    With 90° this is the Gabriel graph, a common model of street networks; less gives a sparser one. On a
+    lattice it removes the diagonals.
+
+    Args:
+        points: where junctions are.
+        largest_angle: degrees; an edge goes if a third point sees it under a larger angle.
+    """
+    corners = Delaunay(points).simplices
+    edges, angles = [], []
+    for i in range(3):
+        a, b, c = corners[:, i], corners[:, (i + 1) % 3], corners[:, (i + 2) % 3]
+        one, other = points[a] - points[c], points[b] - points[c]
+        cosine = (one * other).sum(1) / np.maximum(
+            np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1), 1e-9
+        )
+        edges.append(np.sort(np.stack([a, b], 1), axis=1))
+        angles.append(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
+    joined, where = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
+    widest = np.zeros(len(joined))
+    np.maximum.at(widest, where.ravel(), np.concatenate(angles))
+    return joined[widest <= largest_angle]
+
+
+def edge_lengths(points: Points, edges: Edges) -> Float[np.ndarray, " E"]:
+    """Metres."""
+    return np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
+
+
+def keep_largest_part(points: Points, edges: Edges) -> tuple[Points, Edges]:
+    """Leave out what is not connected with the rest."""
+    labels = connected_parts(len(points), edges)
+    keep = labels == np.bincount(labels).argmax()
+    number = np.cumsum(keep) - 1
+    return points[keep], number[edges[keep[edges[:, 0]]]]
+
+
+def cross_river(
+    points: Points, edges: Edges, river: Float[np.ndarray, "R 2"], width: float, num_bridges: int,
+    generator: np.random.Generator,
+) -> Edges:  # fmt: skip
+    """Remove the edges that cross a river, except a few bridges spread along it.
+
+    Args:
+        points: where junctions are; none should be in the water.
+        edges: streets.
+        river: the river's line, its points close together.
+        width: metres.
+        num_bridges: how many crossings stay.
+        generator: chooses the bridges.
+    """
+    middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
+    sides = []
+    for ends in (points[edges[:, 0]], points[edges[:, 1]]):
+        nearest = np.linalg.norm(ends[:, None] - river, axis=2).argmin(1).clip(1, len(river) - 2)
+        along, across = river[nearest + 1] - river[nearest - 1], ends - river[nearest]
+        sides.append(along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0] > 0)
+    near = np.linalg.norm(middle[:, None] - river, axis=2).min(1) < 3 * width
+    crossing = np.flatnonzero((sides[0] != sides[1]) & near)
+    if len(crossing) == 0:
+        return edges
+    place = np.linalg.norm(middle[crossing][:, None] - river, axis=2).argmin(1)
+    wanted = (np.arange(num_bridges) + generator.uniform(0.25, 0.75, num_bridges)) / num_bridges * len(river)
+    bridges = {int(np.abs(place - want).argmin()) for want in wanted}
+    drowned = np.setdiff1d(np.arange(len(crossing)), list(bridges))
+    return np.delete(edges, crossing[drowned], axis=0)
+
+
+def straightness(points: Points, edges: Edges, tolerance: float = 7.0) -> Int[np.ndarray, " E"]:
+    """At how many of its ends each edge goes straight on, within a tolerance in degrees."""
+    half = np.concatenate([edges, edges[:, ::-1]])
+    step = points[half[:, 1]] - points[half[:, 0]]
+    angle = np.degrees(np.arctan2(step[:, 1], step[:, 0]))
+    order = np.argsort(half[:, 0], kind="stable")
+    start = np.searchsorted(half[order, 0], np.arange(len(points) + 1))
+    straight = np.zeros(len(half), int)
+    for node in range(len(points)):
+        here = order[start[node] : start[node + 1]]
+        turn = np.abs((angle[here][:, None] - angle[here] + 360) % 360 - 180)
+        straight[here] = (turn < tolerance).any(axis=1)
+    return straight[: len(edges)] + straight[len(edges) :]
+
+
+def thin_out(points: Points, edges: Edges, degree_4: float, generator: np.random.Generator) -> Edges:
+    """Remove random edges until only the given share of junctions has degree 4; none has more than 5."""
+    num_nodes = len(points)
+    # Streets that go straight on at their ends are the last to go: avenues survive, side streets do not.
+    order = np.argsort(straightness(points, edges) + 1.5 * generator.random(len(edges)))
+    root = np.arange(num_nodes)
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node
+
+    tree = np.zeros(len(edges), bool)
+    # Edges of a spanning tree stay, so that the city holds together.
+    for i in order[::-1]:
+        a, b = find(edges[i, 0]), find(edges[i, 1])
+        if a != b:
+            root[a] = b
+            tree[i] = True
+    degree = np.bincount(edges.ravel(), minlength=num_nodes)
+    removed = np.zeros(len(edges), bool)
+    counts = np.bincount(degree, minlength=16)
+
+    def remove(i: int) -> None:
+        removed[i] = True
+        for node in edges[i]:
+            counts[degree[node]] -= 1
+            degree[node] -= 1
+            counts[degree[node]] += 1
+
+    # First where five or more streets meet, then crossings into T-junctions, then whatever helps.
+    for ready in (
+        lambda a, b: max(a, b) > 4 and min(a, b) > 2,
+        lambda a, b: a == 4 and b == 4,
+        lambda a, b: {a, b} == {3, 4},
+    ):
+        for i in order:
+            if tree[i] or removed[i]:
+                continue
+            a, b = degree[edges[i, 0]], degree[edges[i, 1]]
+            junctions = num_nodes - counts[2] - counts[0]
+            if max(a, b) <= 4 and counts[4] <= degree_4 * junctions:
+                continue
+            if ready(int(a), int(b)):
+                remove(i)
+    return edges[~removed]
+
+
+def merge_close(points: Points, edges: Edges, degree_4: float, shortest: float) -> tuple[Points, Edges]:
+    """Pull the ends of short edges together: two T-junctions become a crossing.
+
+    Edges below `shortest` metres go first in any case; then, the shortest first, edges between two
+    T-junctions, until the share of degree 4 is reached.
+    """
+    while True:
+        degree = np.bincount(edges.ravel(), minlength=len(points))
+        lengths = edge_lengths(points, edges)
+        junctions = (degree != 2).sum()
+        between_ts = (degree[edges] == 3).all(axis=1)
+        missing = int(degree_4 * junctions - (degree == 4).sum())
+        # A quarter of what is missing at a time: merging changes degrees around it.
+        wanted = np.flatnonzero(between_ts)[np.argsort(lengths[between_ts])][: max(0, (missing + 3) // 4)]
+        wanted = np.union1d(wanted, np.flatnonzero(lengths < shortest))
+        if len(wanted) == 0:
+            return points, edges
+        # A node takes part in one merge at a time.
+        used, target = np.zeros(len(points), bool), np.arange(len(points))
+        points = points.copy()
+        for a, b in edges[wanted]:
+            if not used[a] and not used[b]:
+                used[[a, b]] = True
+                target[b] = a
+                points[a] = (points[a] + points[b]) / 2
+        keep = target == np.arange(len(points))
+        number = np.cumsum(keep) - 1
+        edges = np.sort(number[target[edges]], axis=1)
+        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
+        points = points[keep]
+
+
+def add_dead_ends(
+    points: Points, edges: Edges, share: float, generator: np.random.Generator
+) -> tuple[Points, Edges]:
+    """Add or cut dead ends until they are the given share of junctions and dead ends.
+
+    New ones leave the middle of a street at about a right angle, into the block beside it.
+    """
+    degree = np.bincount(edges.ravel(), minlength=len(points))
+    while (degree == 1).sum() > share * (degree != 2).sum():
+        leaves = np.flatnonzero(degree == 1)
+        surplus = max(1, int(((degree == 1).sum() - share * (degree != 2).sum()) / 2))
+        cut = np.isin(edges, generator.permutation(leaves)[:surplus]).any(axis=1)
+        edges = edges[~cut]
+        degree = np.bincount(edges.ravel(), minlength=len(points))
+        points, edges = _renumber(points, edges)
+        degree = np.bincount(edges.ravel(), minlength=len(points))
+    dead, others = (degree == 1).sum(), (degree > 2).sum()
+    # Each brings one dead end and one T-junction: (dead + n) / (dead + others + 2 n) = share.
+    count = max(0, int((share * (dead + others) - dead) / (1 - 2 * share)))
+    lengths = edge_lengths(points, edges)
+    chosen = generator.choice(len(edges), min(count, len(edges)), replace=False, p=lengths / lengths.sum())
+    start, end = points[edges[chosen, 0]], points[edges[chosen, 1]]
+    foot = start + (end - start) * generator.uniform(0.3, 0.7, (len(chosen), 1))
+    across = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], 1) * generator.choice(
+        [-1, 1], (len(chosen), 1)
+    )
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
+    across += generator.normal(0, 0.25, across.shape)
+    tip = foot + across * generator.uniform(0.25, 0.55, (len(chosen), 1)) * lengths[chosen, None].clip(
+        60, 200
+    )
+    feet, tips = len(points) + np.arange(len(chosen)), len(points) + len(chosen) + np.arange(len(chosen))
+    edges = np.concatenate(
+        [
+            np.delete(edges, chosen, axis=0),
+            np.stack([edges[chosen, 0], feet], 1),
+            np.stack([feet, edges[chosen, 1]], 1),
+            np.stack([feet, tips], 1),
+        ]
+    )
+    return np.concatenate([points, foot, tip]), edges
+
+
+def _renumber(points: Points, edges: Edges) -> tuple[Points, Edges]:
+    used, edges = np.unique(edges, return_inverse=True)
+    return points[used], edges.reshape(-1, 2)

@@ -1,0 +1,76 @@
+"""Options of One-Shot StreetLearn, and the environment they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from rapidtask.cities.catalogue import load_cities
+from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.street_stream import StreetPoolStream
+from rapidtask.worlds.streets import StreetPool, sample_pool
+
+POOL_ENTRIES = 16_000_000
+"""Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""
+
+
+@dataclass(frozen=True)
+class StreetLearn(EpisodeOptions):
+    """One-Shot StreetLearn: a new neighbourhood of a city in every episode, walked street by street."""
+
+    episode_steps: int = 200
+    """Steps per episode."""
+    city: str = "train"
+    """"train", "held-out", the name of a city (several joined by commas), or a file."""
+    cities: str | None = None
+    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, else generated cities."""
+    rules: Literal["paper", "release"] = "paper"
+    """The paper's rules (arriving completes a task, then a new start), or the released code's (collect)."""
+    num_intersections: int | None = None
+    """Intersections of a neighbourhood; by default 5 (paper) or 8 (release)."""
+    keep_intermediate: bool = False
+    """Keep the nodes along streets as states, instead of jumping from intersection to intersection."""
+    num_symbols: int | None = None
+    """Size of the vocabulary and most states of a world; by default 60 up to 9 intersections."""
+    pool_size: int | None = None
+    """Worlds sampled ahead, of which each episode draws one; by default 4,096 (fewer if they are large)."""
+    seed: int = 0
+    """Seed of the neighbourhoods."""
+
+    @property
+    def neighbourhoods(self) -> NeighbourhoodOptions:
+        """Which neighbourhoods are sampled."""
+        return NeighbourhoodOptions(
+            self.rules, self.num_intersections, self.keep_intermediate, self.num_symbols
+        )
+
+    @property
+    def num_worlds(self) -> int:
+        """Worlds of a pool, W."""
+        if self.pool_size is not None:
+            return self.pool_size
+        return min(4096, max(64, POOL_ENTRIES // self.neighbourhoods.slots**2))
+
+    def sample(self) -> StreetPool:
+        """The pool with the places of its states, for maps and views: pool 0 of `stream()`.
+
+        A function of the options, and kept in memory: whoever holds an environment can draw its map.
+        """
+        return _sample(self)
+
+    def stream(self) -> StreetPoolStream:
+        """Fresh pools for training, sampled in the background; a held-out city is refused."""
+        cities = load_cities(self.city, self.cities, training=True)
+        return StreetPoolStream(cities, self.num_worlds, self.seed, self.neighbourhoods)
+
+    def make(self) -> Environment:
+        """Build the environment."""
+        return Environment(self.sample().pool, self)
+
+
+@lru_cache(maxsize=8)
+def _sample(options: StreetLearn) -> StreetPool:
+    cities = load_cities(options.city, options.cities)
+    return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
