@@ -66,7 +66,10 @@ def read_gexf(path: Path) -> CityGraph:
                 elif tag == "edge":
                     edges.append((element.get("source", ""), element.get("target", "")))
                     element.clear()
-        except ElementTree.ParseError as error:
+        except CityError:
+            raise
+        # The last two are about the encoding that the first line declares.
+        except (ElementTree.ParseError, LookupError, ValueError) as error:
             raise CityError(f"{path}: not well-formed XML ({error})") from error
     if not places:
         raise CityError(f"{path}: no nodes: not a GEXF file, or an empty graph")

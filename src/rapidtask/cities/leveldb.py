@@ -112,8 +112,8 @@ def read_leveldb(path: Path) -> CityGraph:
     """Read the street graph of a StreetLearn dataset (a LevelDB directory)."""
     plyvel = import_optional("plyvel", "streetlearn", f"{path}: the StreetLearn dataset")
     try:
-        with plyvel.DB(str(path), create_if_missing=False) as database:
-            message = database.get(CONNECTIVITY)
+        with plyvel.DB(str(path), create_if_missing=False, paranoid_checks=True) as database:
+            message = database.get(CONNECTIVITY, verify_checksums=True)
             if message is None:
                 raise CityError(f"{path}: no key {CONNECTIVITY.decode()!r}: not a StreetLearn dataset")
             try:
@@ -155,7 +155,7 @@ def _city(path: Path, message: bytes, database) -> CityGraph:
 
 
 def _look_up(path: Path, name: str, database) -> tuple[float, float]:
-    record = database.get(name.encode())
+    record = database.get(name.encode(), verify_checksums=True)
     if record is None:
         raise CityError(f"{path}: panorama {name!r} has no coordinates and no record")
     try:
