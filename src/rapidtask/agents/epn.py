@@ -1,0 +1,335 @@
+"""The Episodic Planning Network (paper, section 3): a planner over an episodic memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp, RowTrace
+from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder, PixelEncoder, SymbolEncoder
+from rapidtask.agents.memory import Memory, empty_memory, remember
+from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
+from rapidtask.envs.environment import TimeStep
+from rapidtask.errors import InputError
+
+SLOT_BUCKET = 16
+"""Memories are planned over in the smallest multiple of this many slots that holds their rows."""
+
+MATCH_START = 4.0
+"""First gain of "look at the rows that go on from where I lead"; the other gains start at 0."""
+
+
+@dataclass(frozen=True)
+class EPNConfig:
+    """Options of the Episodic Planning Network; the defaults are the paper's."""
+
+    width: int = 64
+    """Size of embeddings, rows and hidden layers, D."""
+    num_heads: int = 1
+    """Attention heads, 1 to 4 in the paper."""
+    iterations: int = 3
+    """Planner iterations; may be changed at evaluation."""
+    block: BlockName = "paper"
+    """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), or the pre-norm residual block."""
+    memory: Literal["all", "unique"] = "unique"
+    """One row per step, or one counted row per different transition: the same function, another cost."""
+    attention: Literal["all_to_all", "nxk"] = "all_to_all"
+    """Every row attends to every row, or the k most recent to all."""
+    k: int = 50
+    """Most recent rows that plan with `attention="nxk"`."""
+    match: bool = False
+    """Give rows the comparisons they cannot cheaply learn: which places are equal."""
+    symbols: Literal["learned", "fixed"] = "learned"
+    """Learned embeddings of symbols, or fixed orthonormal ones."""
+    boundary: Literal["arrival", "as_seen"] = "arrival"
+    """A completed task's row leads to its goal, or to what is seen next (a false row after a respawn)."""
+    write: Literal["after", "before"] = "after"
+    """Whether the newest transition is added after planning, as in the paper, or before."""
+
+    def make(
+        self,
+        num_observations: int,
+        num_actions: int,
+        episode_steps: int,
+        key: PRNGKeyArray,
+        *,
+        pixels: bool = False,
+    ) -> EPN:
+        """Build an agent with fresh weights.
+
+        Args:
+            num_observations: size of the observation vocabulary, V.
+            num_actions: number of actions, A.
+            episode_steps: steps per episode; the memory never holds more rows.
+            key: seed of the weights.
+            pixels: whether observations are frames.
+        """
+        return EPN(self, num_observations, num_actions, episode_steps, key, pixels=pixels)
+
+    def num_slots(self, num_observations: int, num_actions: int, episode_steps: int) -> int:
+        """Slots that the memory can come to need: actions are deterministic, so each pair has one outcome."""
+        if self.memory == "all":
+            return episode_steps
+        return min(episode_steps, num_observations * num_actions)
+
+
+class EPN(Agent):
+    """Remembers transitions, plans over them by iterated self-attention, acts on the planner's summary."""
+
+    encoder: Encoder
+    row: RowEmbedding
+    planner: AllToAll | MostRecent
+    match_gain: Float[Array, "4 H"] | None
+    """Attention gains for successor-origin, origin-successor, origin-origin, successor-successor matches."""
+    state_in: Linear
+    readout: Mlp
+    readout_match: Float[Array, "2 D"] | None
+    policy: Mlp
+    policy_match: Float[Array, " D"] | None
+    logits: Linear
+    value: Linear
+    config: EPNConfig = eqx.field(static=True)
+    num_slots: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        config: EPNConfig,
+        num_observations: int,
+        num_actions: int,
+        episode_steps: int,
+        key: PRNGKeyArray,
+        *,
+        pixels: bool = False,
+    ):
+        width, heads = config.width, config.num_heads
+        if config.iterations < 1:
+            raise InputError(f"iterations is {config.iterations}, expected at least 1")
+        keys = iter(jax.random.split(key, 10))
+        if pixels:
+            self.encoder = PixelEncoder(width, next(keys))
+        elif config.symbols == "fixed":
+            self.encoder = OrthonormalEncoder(num_observations, max(width, num_observations))
+        else:
+            self.encoder = SymbolEncoder(num_observations, width, next(keys))
+        embedded = self.encoder.width if isinstance(self.encoder, OrthonormalEncoder) else width
+        self.row = RowEmbedding(embedded, width, num_actions, config.match, next(keys))
+        block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
+        self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
+        self.state_in = Linear(embedded, width, next(keys), bias=False)
+        self.readout = Mlp((width, width, width), next(keys))
+        self.policy = Mlp((width + 2 * embedded, width, width), next(keys))
+        self.logits = Linear(width, num_actions, next(keys), scale=0.1)
+        self.value = Linear(width, 1, next(keys), scale=0.1)
+        self.match_gain = self.readout_match = self.policy_match = None
+        if config.match:
+            self.match_gain = jnp.zeros((4, heads)).at[0].set(MATCH_START)
+            self.readout_match = jax.random.normal(next(keys), (2, width))
+            self.policy_match = jnp.ones(width)
+        self.config = config
+        self.num_slots = config.num_slots(num_observations, num_actions, episode_steps)
+
+    def initial_state(self, batch_size: int) -> Memory:
+        """See `Agent`."""
+        return empty_memory(batch_size, self.num_slots)
+
+    def step(self, state: Memory, timestep: TimeStep, embeddings: Embeddings):
+        """See `Agent`."""
+        before, after = self.recall(state, timestep)
+        return self.act(before, timestep, embeddings, bucketed=True), after
+
+    def unroll(self, state: Memory, timesteps: TimeStep, embeddings: Embeddings):
+        """See `Agent`: memories are ids, so all steps are planned at once."""
+        memories, state = self.recall_all(state, timesteps)
+        num_steps, batch_size = timesteps.action.shape
+        flat = jax.tree.map(lambda x: x.reshape(num_steps * batch_size, *x.shape[2:]), (memories, timesteps))
+        if embeddings.table.ndim == 3:
+            embeddings = Embeddings(jnp.tile(embeddings.table, (num_steps, 1, 1)), embeddings.exact)
+        output = self.act(*flat, embeddings)
+        shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), _without_rows(output))
+        rows = output.rows
+        assert rows is not None
+        trace = RowTrace(
+            rows.beliefs.reshape(-1, num_steps, batch_size, *rows.beliefs.shape[2:]),
+            rows.readout.reshape(num_steps, batch_size, *rows.readout.shape[1:]),
+            rows.mask.reshape(num_steps, batch_size, -1),
+        )
+        return eqx.tree_at(lambda o: o.rows, shaped, trace, is_leaf=lambda x: x is None), state
+
+    def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
+        """The memory to plan over at this timestep, and the memory after it."""
+        unique, arrival = self.config.memory == "unique", self.config.boundary == "arrival"
+        after = remember(memory, timestep, unique=unique, arrival=arrival)
+        if self.config.write == "before":
+            return after, after
+        # The newest row waits until after planning; a new episode starts with nothing to plan over.
+        count = jnp.where(timestep.first[:, None], 0, memory.count)
+        return eqx.tree_at(lambda m: m.count, memory, count), after
+
+    def recall_all(self, memory: Memory, timesteps: TimeStep) -> tuple[Memory, Memory]:
+        """The memories `[T, B]` to plan over at each timestep, and the memory after the last."""
+
+        def step(memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
+            before, after = self.recall(memory, timestep)
+            return after, before
+
+        memory, memories = jax.lax.scan(step, memory, timesteps)
+        return memories, memory
+
+    def act(
+        self,
+        memory: Memory,
+        timestep: TimeStep,
+        embeddings: Embeddings,
+        *,
+        bucketed: bool = False,
+        iterations: int | None = None,
+    ) -> AgentOutput:
+        """Plan over memories `[B]` and choose.
+
+        Args:
+            memory: what to plan over.
+            timestep: where the agents are and want to go.
+            embeddings: embedded observation table.
+            bucketed: plan in as few slots as the fullest memory needs. One program per number of slots is
+                compiled, and the rows' trace, whose shape would depend on it, is left out.
+            iterations: planner iterations, if other than configured.
+        """
+        iterations = self.config.iterations if iterations is None else iterations
+        if not bucketed:
+            return self._plan_and_act(memory, timestep, embeddings, iterations)
+        return in_fewest_slots(
+            memory,
+            lambda cut: _without_rows(self._plan_and_act(cut, timestep, embeddings, iterations)),
+        )
+
+    def _plan_and_act(
+        self, memory: Memory, timestep: TimeStep, embeddings: Embeddings, iterations: int
+    ) -> AgentOutput:
+        here, goal = timestep.observation, timestep.goal
+        similarity = embeddings.similarity
+        rows = self.row(memory, goal, embeddings)
+        memory, beliefs = self._plan(memory, rows, embeddings, iterations)
+
+        read = beliefs[-1] + embeddings.project(self.state_in.weight, here)[:, None]
+        if self.readout_match is not None:
+            read += similarity(memory.origin, here[:, None])[..., None] * self.readout_match[0]
+            read += similarity(memory.successor, here[:, None])[..., None] * self.readout_match[1]
+        readout = self.readout(read)
+        mask = memory.mask
+        best = jnp.max(jnp.where(mask[..., None], readout, -jnp.inf), axis=1)
+        summary = jnp.where(mask.any(-1, keepdims=True), best, 0.0)
+
+        hidden = jnp.concatenate([summary, embeddings.look_up(here), embeddings.look_up(goal)], axis=-1)
+        hidden = self.policy.layers[0](hidden)
+        if self.policy_match is not None:
+            hidden += similarity(here, goal)[:, None] * self.policy_match
+        features = jax.nn.relu(self.policy.layers[1](jax.nn.relu(hidden)))
+        return AgentOutput(
+            logits=self.logits(features),
+            value=self.value(features)[..., 0],
+            features=features,
+            auxiliary_loss=jnp.zeros(here.shape),
+            rows=RowTrace(jnp.stack(beliefs), readout, mask),
+        )
+
+    def _plan(
+        self, memory: Memory, rows: Float[Array, "B N D"], embeddings: Embeddings, iterations: int
+    ) -> tuple[Memory, list[Array]]:
+        """The memory rows that hold the belief, and the belief after each iteration."""
+        if isinstance(self.planner, AllToAll):
+            return memory, self.planner(rows, self._bias(memory, memory, embeddings), iterations)
+        recent, belief = most_recent(memory, rows, self.config.k)
+        to_memory = self._bias(recent, memory, embeddings)
+        to_itself = self._bias(recent, recent, embeddings)
+        return recent, self.planner(belief, rows, to_memory, to_itself, iterations)
+
+    def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
+        """What each row's attention to each other is given: counts, and matching places."""
+        # An empty memory attends to its unused slots, equally; nothing comes of it.
+        visible = to.mask | ~to.mask.any(-1, keepdims=True)
+        bias = jnp.where(visible, jnp.maximum(to.log_count, 0.0), -jnp.inf)[:, None, None, :]
+        if self.match_gain is None:
+            return jnp.broadcast_to(bias, (bias.shape[0], 1, of.origin.shape[1], bias.shape[-1]))
+        kinds = (
+            (of.successor, to.origin),
+            (of.origin, to.successor),
+            (of.origin, to.origin),
+            (of.successor, to.successor),
+        )
+        for gain, (mine, yours) in zip(self.match_gain, kinds, strict=True):
+            match = embeddings.similarity(mine[:, :, None], yours[:, None, :])
+            bias = bias + match[:, None] * gain[:, None, None]
+        return bias
+
+
+class RowEmbedding(eqx.Module):
+    """A memory row with the goal appended, as one vector: a linear map of the four embeddings."""
+
+    origin: Linear
+    action: Float[Array, "A D"]
+    successor: Linear
+    goal: Linear
+    match: Float[Array, "2 D"] | None
+    """What a row gains if its successor, or its origin, is the goal."""
+
+    def __init__(self, embedded: int, width: int, num_actions: int, match: bool, key: PRNGKeyArray):
+        keys = jax.random.split(key, 5)
+        self.origin, self.successor, self.goal = (Linear(embedded, width, k, bias=False) for k in keys[:3])
+        self.action = jax.random.normal(keys[3], (num_actions, width))
+        self.match = jax.random.normal(keys[4], (2, width)) if match else None
+
+    def __call__(
+        self, memory: Memory, goal: Int[Array, " B"], embeddings: Embeddings
+    ) -> Float[Array, "B N D"]:
+        """Embed the rows."""
+        rows = (
+            embeddings.project(self.origin.weight, memory.origin)
+            + self.action[memory.action]
+            + embeddings.project(self.successor.weight, memory.successor)
+            + embeddings.project(self.goal.weight, goal)[:, None]
+        )
+        if self.match is not None:
+            rows += embeddings.similarity(memory.successor, goal[:, None])[..., None] * self.match[0]
+            rows += embeddings.similarity(memory.origin, goal[:, None])[..., None] * self.match[1]
+        return rows
+
+
+def slot_buckets(num_slots: int) -> Sequence[int]:
+    """Numbers of slots that programs are compiled for."""
+    return [*range(SLOT_BUCKET, num_slots, SLOT_BUCKET), num_slots]
+
+
+def in_fewest_slots(memory: Memory, function):
+    """`function(memory)` on the memory cut to the smallest bucket of slots that holds every row in use."""
+    buckets = slot_buckets(memory.origin.shape[-1])
+    bucket = jnp.searchsorted(jnp.asarray(buckets), memory.size.max())
+    branches = [lambda m, n=n: function(m.first_slots(n)) for n in buckets]
+    return jax.lax.switch(bucket, branches, memory)
+
+
+def most_recent(memory: Memory, rows: Float[Array, "B N D"], k: int) -> tuple[Memory, Float[Array, "B K D"]]:
+    """The k rows written last."""
+    k = min(k, memory.origin.shape[-1])
+    _, index = jax.lax.top_k(jnp.where(memory.mask, memory.written, -1), k)
+    take = lambda x: jnp.take_along_axis(x, index, axis=1)  # noqa: E731
+    recent = Memory(
+        take(memory.origin),
+        take(memory.action),
+        take(memory.successor),
+        take(memory.count),
+        take(memory.written),
+        memory.steps,
+        memory.observation,
+        memory.goal,
+    )
+    return recent, jnp.take_along_axis(rows, index[..., None], axis=1)
+
+
+def _without_rows(output: AgentOutput) -> AgentOutput:
+    return AgentOutput(output.logits, output.value, output.features, output.auxiliary_loss)
