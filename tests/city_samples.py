@@ -20,7 +20,8 @@ def gexf_text(places=PLACES, edges=ARMS, attributes=("lat", "lng")):
     titles = "".join(f'<attribute id="{i}" title="{t}" type="double" />' for i, t in enumerate(attributes))
     return (
         '<?xml version="1.0"?><gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph>'
-        f'<attributes class="node">{titles}</attributes><nodes>{nodes}</nodes><edges>{links}</edges></graph></gexf>'
+        f'<attributes class="node">{titles}</attributes><nodes>{nodes}</nodes><edges>{links}</edges>'
+        "</graph></gexf>"
     ).encode()
 
 
@@ -38,7 +39,7 @@ def graphml_bytes(tmp_path, x="x", y="y", geometry=False):
     for i, (lat, lng) in enumerate(PLACES):
         graph.add_node(str(i), **{x: str(lng), y: str(lat)})
     for a, b in ARMS:
-        bulge = np.mean([PLACES[a], PLACES[b]], axis=0) + (0.0002, 0.0003)
+        bulge = np.mean([PLACES[a], PLACES[b]], axis=0) + np.array([0.0002, 0.0003])
         line = [PLACES[a], tuple(bulge.tolist()), PLACES[b]]
         text = "LINESTRING (" + ", ".join(f"{lng} {lat}" for lat, lng in line) + ")"
         back = "LINESTRING (" + ", ".join(f"{lng} {lat}" for lat, lng in line[::-1]) + ")"

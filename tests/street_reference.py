@@ -1,11 +1,12 @@
 """One-Shot StreetLearn once more, slow and plain, from DOMAINS.md: networkx multigraphs, one state at a time.
 
-Written to be compared with the pooled worlds: it shares no code with them.
+Written to be compared with the pooled worlds (`agree`): it shares no code with them.
 """
 
 import math
 
 import networkx as nx
+import numpy as np
 
 
 def to_networkx(city):
@@ -148,3 +149,26 @@ def release_world(graph, centre, num_intersections, keep_intermediate=False):
                 "right": (a, here[i - 1]),
             }
     return moves
+
+
+def moves_of(pool, world):
+    """The pooled table of one world, keyed like the reference: (node, first node or head)."""
+    worlds = pool.pool.worlds
+    second = pool.head if pool.options.rules == "release" else pool.first
+    count = int(worlds.num_states[world])
+    names = list(zip(pool.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
+    assert len(set(names)) == count
+    table = np.asarray(worlds.next_state[world])
+    return {
+        name: {action: names[table[state, i]] for i, action in enumerate(("forward", "left", "right"))}
+        for state, name in enumerate(names)
+    }
+
+
+def agree(pool):
+    reference = paper_world if pool.options.rules == "paper" else release_world
+    graphs = [to_networkx(city) for city in pool.cities]
+    for world in range(pool.num_worlds):
+        graph, centre = graphs[pool.city[world]], int(pool.centre[world])
+        slow = reference(graph, centre, pool.options.intersections, pool.options.keep_intermediate)
+        assert moves_of(pool, world) == slow, (pool.cities[pool.city[world]].name, centre)

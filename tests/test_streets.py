@@ -1,5 +1,4 @@
 import itertools
-import pathlib
 
 import equinox as eqx
 import jax
@@ -13,7 +12,7 @@ from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
 from rapidtask.worlds.streets import sample_pool
 from rapidtask.worlds.world import UNREACHABLE, shortest_distances
-from street_reference import paper_world, release_world, to_networkx
+from street_reference import agree, moves_of, paper_world, release_world, to_networkx
 
 METRE = 1 / 111_195
 """Degrees of latitude a metre is, near enough for hand-made cities."""
@@ -36,29 +35,6 @@ def tricky_city():
     }  # fmt: skip
     paths = ["A B", "A up1 up2 B", "A down B", "A l1 l2 l3 A", "A w dead", "B bn", "B C", "C n", "C e", "C s"]
     return draw("tricky", points, paths)
-
-
-def moves_of(pool, world):
-    """The pooled table of one world, keyed like the reference: (node, first node or head)."""
-    worlds = pool.pool.worlds
-    second = pool.head if pool.options.rules == "release" else pool.first
-    count = int(worlds.num_states[world])
-    names = list(zip(pool.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
-    assert len(set(names)) == count
-    table = np.asarray(worlds.next_state[world])
-    return {
-        name: {action: names[table[state, i]] for i, action in enumerate(("forward", "left", "right"))}
-        for state, name in enumerate(names)
-    }
-
-
-def agree(pool):
-    reference = paper_world if pool.options.rules == "paper" else release_world
-    graphs = [to_networkx(city) for city in pool.cities]
-    for world in range(pool.num_worlds):
-        graph, centre = graphs[pool.city[world]], int(pool.centre[world])
-        slow = reference(graph, centre, pool.options.intersections, pool.options.keep_intermediate)
-        assert moves_of(pool, world) == slow, (pool.cities[pool.city[world]].name, centre)
 
 
 @pytest.mark.parametrize("rules", ["paper", "release"])
@@ -234,4 +210,15 @@ def test_environment_walks_the_streets(rules):
     assert checked > 30
 
 
-SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"
+@pytest.mark.parametrize("rules", ["paper", "release"])
+@pytest.mark.parametrize("keep_intermediate", [False, True])
+def test_lines_lead_from_tail_to_head(rules, keep_intermediate):
+    city, _ = tricky_city()
+    pool = sample_pool([city], 10, 0, NeighbourhoodOptions(rules, 3, keep_intermediate))
+    for world in range(10):
+        lines = pool.lines(world)
+        assert len(lines) == int(pool.pool.worlds.num_states[world])
+        for state, line in enumerate(lines):
+            for node, point in ((pool.tail, line[0]), (pool.first, line[1]), (pool.head, line[-1])):
+                assert point.tolist() == [city.lat[node[world, state]], city.lng[node[world, state]]]
+            assert keep_intermediate == (len(line) == 2) or len(line) == 2

@@ -6,6 +6,7 @@ pay, and this way thousands are grown per second on one core.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -223,6 +224,33 @@ def _along_streets(tables: StreetTables, edges: list[tuple[int, int, int, int, f
             before, node = node, other if one == before else one
             steps[before, node] = steps[node, before] = None
     return [(node, other, other) for node, other in steps]
+
+
+def street_lines(
+    city: CityGraph, centre: int, options: NeighbourhoodOptions, starts: Sequence[tuple[int, int]]
+) -> list[list[int]]:
+    """The nodes along streets of the neighbourhood around a node, for maps.
+
+    Args:
+        city: the city.
+        centre: the node the neighbourhood was grown from.
+        options: how it was grown.
+        starts: (node left, first node along the street) of each street.
+    """
+    neighbours = street_tables(city).neighbours
+    visited = None
+    if options.rules == "paper":
+        visited = _grow_over_nodes(neighbours, centre, options.intersections)
+    lines = []
+    for start, first in starts:
+        line = [start, first]
+        while not options.keep_intermediate:
+            onward = [n for n in neighbours[line[-1]] if visited is None or n in visited]
+            if len(onward) != 2:
+                break
+            line.append(onward[0] if onward[1] == line[-2] else onward[1])
+        lines.append(line)
+    return lines
 
 
 def check_city(city: CityGraph, options: NeighbourhoodOptions) -> None:

@@ -16,6 +16,7 @@ from rapidtask.worlds.street_growth import (
     NeighbourhoodOptions,
     check_city,
     grow_neighbourhood,
+    street_lines,
     street_tables,
 )
 from rapidtask.worlds.world import UNREACHABLE, Rules, World, WorldPool
@@ -63,6 +64,14 @@ class StreetPool:
     def num_worlds(self) -> int:
         """Number of worlds, W."""
         return len(self.city)
+
+    def lines(self, world: int) -> list[Float[np.ndarray, "P 2"]]:
+        """For each state of a world the line of the street it faces: latitudes and longitudes, for maps."""
+        city = self.cities[self.city[world]]
+        count = int(self.pool.worlds.num_states[world])
+        starts = list(zip(self.tail[world, :count].tolist(), self.first[world, :count].tolist(), strict=True))
+        paths = street_lines(city, int(self.centre[world]), self.options, starts)
+        return [np.stack([city.lat[path], city.lng[path]], axis=1) for path in paths]
 
 
 def sample_pool(
