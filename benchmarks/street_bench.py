@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -74,7 +75,8 @@ def main() -> None:
             rate = worlds_per_second(options)
             print(f"worlds, {rules} rules, {num_intersections:2} intersections: {rate:8,.0f} per second")
     # The paper's street rules draw a new start with each goal; so does the grid with respawn.
-    for rules, respawn in (("paper", True), ("release", False)):
+    pairs: tuple[tuple[Literal["paper", "release"], bool], ...] = (("paper", True), ("release", False))
+    for rules, respawn in pairs:
         grid = steps_per_second(MemoryPlanning(episode_steps=200, respawn=respawn).make())
         print(f"steps, 4x4 grid, respawn {respawn!s:5}:      {grid:12,.0f} per second")
         rate = steps_per_second(StreetLearn(rules=rules, num_intersections=5).make())

@@ -190,6 +190,16 @@ def test_pools_of_the_two_groups_lie_in_different_cities(monkeypatch):
         assert {pool.cities[i].name for i in pool.city} == expected
 
 
+def test_the_pool_of_the_same_options_follows_the_directory(tmp_path, monkeypatch):
+    options = StreetLearn(city="train", pool_size=4)
+    monkeypatch.delenv(CITIES_VARIABLE, raising=False)
+    assert len(options.sample().cities) == 12
+    assert options.sample() is options.sample()
+    save_city(generate_city("starcross"), tmp_path / "home.gexf.gz")
+    monkeypatch.setenv(CITIES_VARIABLE, str(tmp_path))
+    assert [city.name for city in options.sample().cities] == ["home"]
+
+
 def test_bad_directories(tmp_path, monkeypatch):
     with pytest.raises(CityError, match=r"no such directory of cities$"):
         list_cities(tmp_path / "none")

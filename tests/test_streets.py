@@ -72,6 +72,15 @@ def test_release_merges_parallel_streets_and_swaps_left_and_right():
     assert moves[a, a]["left"] == (a, b)
     assert moves[a, b]["right"] == (a, a)
     assert moves[a, a]["forward"] == (a, a)
+    # The view from A toward B looks along the shortest of the three streets.
+    assert first_of(pool)[a, b] == b
+    assert first_of(pool)[a, names["dead"]] == names["w"]
+
+
+def first_of(pool):
+    """{(tail, head): first node} of a pool's first world."""
+    nodes = (pool.tail[0].tolist(), pool.head[0].tolist(), pool.first[0].tolist())
+    return {(tail, head): first for tail, head, first in zip(*nodes, strict=True)}
 
 
 def test_release_does_not_wrap_angles_and_the_paper_does():

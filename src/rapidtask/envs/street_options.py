@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal
 
 from rapidtask.cities.catalogue import load_cities
+from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
@@ -58,7 +59,7 @@ class StreetLearn(EpisodeOptions):
 
         A function of the options, and kept in memory: whoever holds an environment can draw its map.
         """
-        return _sample(self)
+        return _sample(self, load_cities(self.city, self.cities))
 
     def stream(self) -> StreetPoolStream:
         """Fresh pools for training, sampled in the background; a held-out city is refused."""
@@ -71,6 +72,6 @@ class StreetLearn(EpisodeOptions):
 
 
 @lru_cache(maxsize=8)
-def _sample(options: StreetLearn) -> StreetPool:
-    cities = load_cities(options.city, options.cities)
+def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
+    # The cities are part of the key: what a name stands for can change with the directory.
     return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)

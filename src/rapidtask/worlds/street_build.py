@@ -62,7 +62,8 @@ def make_states(
         parallel = np.zeros(len(world), bool)
         parallel[order[1:]] |= same
         parallel[order[:-1]] |= same
-        towards = np.where(parallel | (tail == head), first, head)
+        # A loop is among them: it is met from both of its ends, as two streets from A to A.
+        towards = np.where(parallel, first, head)
     bearing = great_circle_bearing(lat[tail], lng[tail], lat[towards], lng[towards])
     order = np.lexsort((first, bearing, tail, world))
     return StreetStates(world[order], tail[order], first[order], head[order], bearing[order])
