@@ -8,7 +8,7 @@ import pytest
 
 from rapidtask.cities.city_graph import CityError, make_city
 from rapidtask.envs.environment import Environment, EpisodeOptions
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.street_growth import NeighbourhoodOptions, grow_neighbourhood
 from rapidtask.worlds.street_stream import StreetPoolStream
 from rapidtask.worlds.streets import sample_pool
 from rapidtask.worlds.world import UNREACHABLE, shortest_distances
@@ -96,6 +96,34 @@ def test_release_does_not_wrap_angles_and_the_paper_does():
     assert release[top, x]["forward"] == (x, names["se"])
 
 
+@pytest.mark.parametrize("rules", ["paper", "release"])
+def test_of_two_equally_near_directions_the_first_is_taken(rules):
+    # Mirror images about a meridian: bearings -a and a, exactly.
+    points = {
+        "s": (0, -100), "x": (0, 0), "nw": (-70, 60), "ne": (70, 60), "sw": (-60, -150), "se": (60, -160),
+    }  # fmt: skip
+    city, names = draw("fork", points, ["s x", "x nw", "x ne", "s sw", "s se"])
+    moves = moves_of(sample_pool([city], 1, 0, NeighbourhoodOptions(rules, 2)), 0)
+    assert moves[names["s"], names["x"]]["forward"] == (names["x"], names["nw"])
+
+
+def test_an_intersection_may_be_closed_by_its_last_node():
+    points = {"c": (0, 0), "a": (-50, 40), "b": (0, 50), "d": (50, 45), "z": (3, 100), "n": (5, 150)}
+    city, names = draw("lens", points, ["c a z", "c b z", "c d z", "z n"])
+    edges = grow_neighbourhood(city, names["c"], NeighbourhoodOptions("paper", 2))
+    assert edges is not None
+    assert {names["c"], names["z"]} == {tail for tail, _, _ in edges}
+    assert len(edges) == 6
+
+
+def test_centres():
+    city, _ = tricky_city()
+    paper = sample_pool([city], 300, 0, NeighbourhoodOptions("paper", 1))
+    assert set(paper.centre.tolist()) == set(range(city.num_nodes))
+    release = sample_pool([city], 100, 0, NeighbourhoodOptions("release", 1))
+    assert set(release.centre.tolist()) == set(np.flatnonzero(city.degree > 2).tolist())
+
+
 def test_release_refuses_equal_bearings():
     # Two junctions due north of a third one, reached by different streets: the same bearing twice.
     points = {
@@ -131,8 +159,9 @@ def test_tables_of_a_pool(rules):
         assert (distance[world, count:] == UNREACHABLE).all()
         assert (distance[world, :, count:] == UNREACHABLE).all()
         states = np.arange(count)
-        np.testing.assert_array_equal(table[table[:, 1], 2], states)
-        np.testing.assert_array_equal(table[table[:, 2], 1], states)
+        assert worlds.rules.inverse[:3] == (-1, 2, 1)
+        for action, inverse in ((1, 2), (2, 1)):
+            np.testing.assert_array_equal(table[table[:, action], inverse], states)
         assert (next_state[world, count:] == np.arange(count, 60)[:, None]).all()
         if rules == "release":
             np.testing.assert_array_equal(next_state[world, :count, 3], states)
