@@ -1,0 +1,106 @@
+"""The LSTM agent: all that it knows of an episode is in its recurrent state (RL², A2C-LSTM).
+
+Duan et al. 2016 and Wang et al. 2016 (learning to reinforcement learn): previous action and reward are inputs,
+so that learning inside an episode can happen in the activations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from rapidtask.agents.agent import Agent, AgentOutput, Linear
+from rapidtask.agents.encoders import Embeddings, Encoder
+from rapidtask.agents.recurrent import (
+    LSTM,
+    LSTMState,
+    PolicyNetwork,
+    forget,
+    input_width,
+    make_encoder,
+    timestep_inputs,
+)
+from rapidtask.envs.environment import TimeStep
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """The LSTM agent."""
+
+    embedding_width: int = 64
+    """Width of an observation's embedding, D."""
+    torso_width: int = 256
+    """Units between the inputs and the LSTM."""
+    width: int = 256
+    """Units of the LSTM."""
+    policy_width: int = 200
+    """Units of each layer of the policy network."""
+
+    def make(
+        self,
+        num_observations: int,
+        num_actions: int,
+        episode_steps: int,
+        key: PRNGKeyArray,
+        *,
+        pixels: bool = False,
+    ) -> LSTMAgent:
+        """Build the agent with fresh parameters; its size does not depend on the episode's length."""
+        del episode_steps
+        return LSTMAgent(self, num_observations, num_actions, key, pixels=pixels)
+
+
+class LSTMAgent(Agent):
+    """e = ReLU(W x); h = LSTM(h, e); policy and baseline from [h, x]."""
+
+    encoder: Encoder
+    torso: Linear
+    lstm: LSTM
+    policy: PolicyNetwork
+    num_actions: int = eqx.field(static=True)
+
+    def __init__(
+        self, config: LSTMConfig, num_observations: int, num_actions: int, key: PRNGKeyArray, *, pixels: bool
+    ):
+        keys = jax.random.split(key, 4)
+        num_inputs = input_width(config.embedding_width, num_actions)
+        self.encoder = make_encoder(num_observations, config.embedding_width, keys[0], pixels=pixels)
+        self.torso = Linear(num_inputs, config.torso_width, keys[1])
+        self.lstm = LSTM(config.torso_width, config.width, keys[2])
+        self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, num_actions, keys[3])
+        self.num_actions = num_actions
+
+    def initial_state(self, batch_size: int) -> LSTMState:
+        """See `Agent`."""
+        return LSTMState.zeros(batch_size, self.lstm.recurrent.weight.shape[0])
+
+    def step(
+        self, state: LSTMState, timestep: TimeStep, embeddings: Embeddings
+    ) -> tuple[AgentOutput, LSTMState]:
+        """See `Agent`."""
+        x = timestep_inputs(timestep, embeddings, self.num_actions)
+        state = self.lstm(forget(timestep.first, state), self._project(x))
+        return self._output(state.hidden, x), state
+
+    def unroll(
+        self, state: LSTMState, timesteps: TimeStep, embeddings: Embeddings
+    ) -> tuple[AgentOutput, LSTMState]:
+        """See `Agent`. Only the recurrent product is left inside the scan."""
+        x = timestep_inputs(timesteps, embeddings, self.num_actions)
+
+        def step(state: LSTMState, step_inputs: tuple[Array, Array]) -> tuple[LSTMState, Array]:
+            first, projected = step_inputs
+            state = self.lstm(forget(first, state), projected)
+            return state, state.hidden
+
+        state, hidden = jax.lax.scan(step, state, (timesteps.first, self._project(x)))
+        return self._output(hidden, x), state
+
+    def _project(self, x: Float[Array, "*T B I"]) -> Float[Array, "*T B G"]:
+        return self.lstm.inputs(jax.nn.relu(self.torso(x)))
+
+    def _output(self, hidden: Float[Array, "*T B H"], x: Float[Array, "*T B I"]) -> AgentOutput:
+        return self.policy(jax.numpy.concatenate([hidden, x], axis=-1))
