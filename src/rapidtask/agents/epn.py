@@ -19,7 +19,7 @@ from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 
 SLOT_BUCKET = 16
-"""Memories are planned over in the smallest multiple of this many slots that holds their rows."""
+"""Memories are planned over in the smallest bucket that holds their rows; buckets start as its multiples."""
 
 MATCH_START = 4.0
 """First gain of "look at the rows that go on from where I lead"; the other gains start at 0."""
@@ -76,7 +76,9 @@ class EPNConfig:
         """Slots that the memory can come to need: actions are deterministic, so each pair has one outcome."""
         if self.memory == "all":
             return episode_steps
-        return min(episode_steps, num_observations * num_actions)
+        # As seen, the same action in the same place may lead to its outcome or to any start of a new task.
+        outcomes = 1 if self.boundary == "arrival" else num_observations
+        return min(episode_steps, num_observations * num_actions * outcomes)
 
 
 class EPN(Agent):
@@ -301,8 +303,15 @@ class RowEmbedding(eqx.Module):
 
 
 def slot_buckets(num_slots: int) -> Sequence[int]:
-    """Numbers of slots that programs are compiled for."""
-    return [*range(SLOT_BUCKET, num_slots, SLOT_BUCKET), num_slots]
+    """Numbers of slots that programs are compiled for: each at most 16 or a quarter larger than the last.
+
+    Programs take seconds to compile, and memories of every step may have thousands of slots.
+    """
+    buckets = [SLOT_BUCKET]
+    while buckets[-1] < num_slots:
+        power = 1 << (buckets[-1].bit_length() - 1)
+        buckets.append(buckets[-1] + max(SLOT_BUCKET, power // 4))
+    return [*buckets[:-1], num_slots]
 
 
 def in_fewest_slots(memory: Memory, function):

@@ -134,7 +134,7 @@ class Environment(eqx.Module):
             steps,
             state.key,
         )
-        reward = jnp.where(completed, 1.0, self.options.per_step_reward)
+        reward = jnp.where(completed, 1.0, self.options.per_step_reward).astype(jnp.float32)
         last = steps >= self.options.episode_steps
         return state, self._timestep(state, action, reward, completed, first=jnp.zeros((), bool), last=last)
 
@@ -179,7 +179,7 @@ class Environment(eqx.Module):
             action=action,
             reward=reward,
             completed=completed,
-            discount=jnp.where(ends_here, 0.0, 1.0),
+            discount=jnp.where(ends_here, 0.0, 1.0).astype(jnp.float32),
             first=first,
             last=last,
         )

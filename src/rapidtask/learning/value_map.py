@@ -56,13 +56,13 @@ def label(memory: Memory, timestep: TimeStep, rules: Rules, num_observations: in
 class ValueMapHeads(eqx.Module):
     """Linear classifiers on the planner's insides, dropped after training."""
 
-    successor: Linear
+    successor_head: Linear
     """Per row and iteration: distance of where the row leads."""
-    origin: Linear
+    origin_head: Linear
     """Per row and iteration: distance of where the row starts; inverse edges lead there."""
-    readout: Linear
+    readout_head: Linear
     """Per row after the current state is appended: "does not start here", or the distance it leads to."""
-    action: Linear
+    action_head: Linear
     """On the policy's features: for each move "not known where it leads", or the distance after it."""
     num_classes: int = eqx.field(static=True)
     num_moves: int = eqx.field(static=True)
@@ -72,10 +72,10 @@ class ValueMapHeads(eqx.Module):
         self.num_classes = iterations + 2
         self.num_moves = num_moves
         keys = jax.random.split(key, 4)
-        self.successor = Linear(width, self.num_classes, keys[0])
-        self.origin = Linear(width, self.num_classes, keys[1])
-        self.readout = Linear(width, self.num_classes + 1, keys[2])
-        self.action = Linear(width, num_moves * (self.num_classes + 1), keys[3])
+        self.successor_head = Linear(width, self.num_classes, keys[0])
+        self.origin_head = Linear(width, self.num_classes, keys[1])
+        self.readout_head = Linear(width, self.num_classes + 1, keys[2])
+        self.action_head = Linear(width, num_moves * (self.num_classes + 1), keys[3])
 
     def losses(
         self, output: AgentOutput, memory: Memory, here: Int[Array, " B"], labels: PrivilegedLabels
@@ -91,18 +91,18 @@ class ValueMapHeads(eqx.Module):
         # After iteration i a row can know distances up to i.
         cap = jnp.arange(1, beliefs.shape[0] + 1)[:, None, None] + 1
         in_use = jnp.broadcast_to(mask, beliefs.shape[:-1])
-        rows = cross_entropy(self.successor(beliefs), jnp.minimum(successor, cap), in_use)
-        rows += cross_entropy(self.origin(beliefs), jnp.minimum(origin, cap), in_use)
+        rows = cross_entropy(self.successor_head(beliefs), jnp.minimum(successor, cap), in_use)
+        rows += cross_entropy(self.origin_head(beliefs), jnp.minimum(origin, cap), in_use)
 
         starts_here = memory.origin == here[:, None]
         target = jnp.where(starts_here, 1 + jnp.minimum(successor, far), 0)
         weight = mask * jnp.where(starts_here, STARTS_HERE_WEIGHT, 1.0)
-        readout = cross_entropy(self.readout(output.rows.readout), target, weight)
+        readout = cross_entropy(self.readout_head(output.rows.readout), target, weight)
         return {"rows": rows, "readout": readout, "actions": self.action_loss(output.features, labels)}
 
     def action_loss(self, features: Float[Array, "B F"], labels: PrivilegedLabels) -> Float[Array, ""]:
         """The part that needs no rows: any agent can be asked what its moves lead to."""
-        logits = self.action(features).reshape(*labels.after.shape, self.num_classes + 1)
+        logits = self.action_head(features).reshape(*labels.after.shape, self.num_classes + 1)
         target = jnp.where(labels.after < 0, 0, 1 + jnp.minimum(labels.after, self.num_classes - 1))
         return cross_entropy(logits, target, jnp.ones_like(labels.after))
 

@@ -1,0 +1,79 @@
+"""Options of training, and the two recipes: the paper's and the fast one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.learning.optimisers import OptimiserName
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """Options of learning; the defaults are recipe `fast`."""
+
+    num_envs: int = 64
+    """Environments that act side by side, B."""
+    rollout_steps: int | None = None
+    """Actions per environment between two rounds of learning, T; by default a whole episode and its reset."""
+    minibatch_size: int = 256
+    """Steps per parameter update."""
+    shuffle: bool = True
+    """Draw minibatches from all steps, where the agent is not recurrent; else whole rollouts."""
+    passes: int = 1
+    """Times each rollout is learned from; later passes are off-policy, which V-trace corrects."""
+    discount: float = 0.9
+    """Discount of rewards, gamma."""
+    lambda_: float = 0.95
+    """V-trace's mix of one-step (0) and whole returns (1)."""
+    rho_bar: float = 1.0
+    """Clip of the importance ratios of temporal differences and of the policy gradient."""
+    c_bar: float = 1.0
+    """Clip of the importance ratios that carry differences backwards."""
+    entropy: float = 0.05
+    """Weight of the policy's entropy at the start."""
+    entropy_end: float = 0.01
+    """Weight of the policy's entropy at the end of training; linear in between."""
+    value_weight: float = 0.5
+    """Weight of the baseline's squared error."""
+    auxiliary_weight: float = 1.0
+    """Weight of the agent's own losses (reconstruction, contrastive)."""
+    value_map_weight: float = 1.0
+    """Weight of the value-map loss; 0 learns from reward alone."""
+    optimiser: OptimiserName = "muon"
+    """Muon for hidden matrices and Adam for the rest, or Adam, or the paper's RMSprop."""
+    learning_rate: float = 5e-3
+    """Learning rate at the start."""
+    learning_rate_end: float = 0.1
+    """Learning rate at the end, as a share of that at the start; linear in between."""
+    gradient_clip: float = 1.0
+    """Largest global norm of a gradient."""
+
+
+FAST = LearningConfig()
+
+PAPER = LearningConfig(
+    rollout_steps=20,
+    minibatch_size=1280,
+    shuffle=False,
+    lambda_=1.0,
+    entropy=0.01,
+    entropy_end=0.01,
+    value_map_weight=0.0,
+    optimiser="rmsprop",
+    learning_rate=2e-4,
+    learning_rate_end=1.0,
+    gradient_clip=40.0,
+)
+"""V-trace with RMSprop from reward alone. The paper tuned the rest within intervals; these are mid-range."""
+
+Recipe = Literal["fast", "paper"]
+RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
+
+
+def epn_for(recipe: Recipe) -> EPNConfig:
+    """The EPN that a recipe trains by default."""
+    if recipe == "paper":
+        return EPNConfig()
+    return replace(EPNConfig(), block="residual", match=True, symbols="fixed")

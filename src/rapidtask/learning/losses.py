@@ -1,0 +1,178 @@
+"""The loss: V-trace actor-critic, and the value-map loss where it is used."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from rapidtask.agents.agent import Agent, AgentOutput
+from rapidtask.agents.epn import EPN
+from rapidtask.agents.memory import Memory, empty_memory, remember
+from rapidtask.envs.environment import Environment, TimeStep
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.rollout import Rollout, log_probability_of
+from rapidtask.learning.value_map import PrivilegedLabels, ValueMapHeads, label
+from rapidtask.learning.vtrace import vtrace
+
+Metrics = dict[str, Float[Array, ""]]
+
+
+class Learned(eqx.Module):
+    """Everything that gradients change."""
+
+    agent: Agent
+    heads: ValueMapHeads | None
+    """Heads of the value-map loss, if it is used; dropped from the trained agent."""
+
+
+class Samples(eqx.Module):
+    """Steps to learn from; any leading axes."""
+
+    timestep: TimeStep
+    action: Int[Array, "*B"]
+    log_probability: Float[Array, "*B"]
+    """Log-probability of the action when it was taken."""
+    advantage: Float[Array, "*B"]
+    value_target: Float[Array, "*B"]
+    happened: Float[Array, "*B"]
+    """0 for steps to leave out."""
+    memory: Memory | None
+    """Experienced transitions: what the EPN plans over, and what the labels were computed from."""
+    labels: PrivilegedLabels | None
+
+
+class Weights(eqx.Module):
+    """Weights of the loss's parts that change during training."""
+
+    entropy: Float[Array, ""]
+
+
+def prepare(agent: Agent, environment: Environment, config: LearningConfig, rollout: Rollout) -> Samples:
+    """Targets, memories and labels `[T, B]` of a rollout taken with the agent's current weights."""
+    assert isinstance(agent, EPN)
+    targets = jax.vmap(
+        lambda tm1, t, rewards, discounts: vtrace(
+            tm1, t, rewards, discounts, jnp.ones_like(rewards), lambda_=config.lambda_
+        ),
+        in_axes=1,
+        out_axes=1,
+    )(rollout.values[:-1], rollout.values[1:], rollout.rewards, rollout.discounts(config.discount))
+    timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
+    memories, _ = agent.recall_all(rollout.agent_state, timesteps)
+    return Samples(
+        timesteps,
+        rollout.actions,
+        rollout.log_probability,
+        targets.advantages,
+        targets.values,
+        rollout.happened,
+        memories,
+        label_all(memories, timesteps, environment) if config.value_map_weight else None,
+    )
+
+
+def label_all(memories: Memory, timesteps: TimeStep, environment: Environment) -> PrivilegedLabels:
+    """Labels `[T, B]` from the experienced transitions."""
+    one = lambda memory, timestep: label(memory, timestep, environment.rules, environment.num_observations)  # noqa: E731
+    return jax.vmap(jax.vmap(one))(memories, timesteps)
+
+
+def sample_loss(
+    learned: Learned, samples: Samples, config: LearningConfig, weights: Weights
+) -> tuple[Float[Array, ""], Metrics]:
+    """Loss of independent samples `[B]` whose targets are already known."""
+    agent = learned.agent
+    assert isinstance(agent, EPN)
+    assert samples.memory is not None
+    output = agent.act(samples.memory, samples.timestep, agent.embed())
+    log_probability = log_probability_of(output.logits, samples.action)
+    ratio = jnp.exp(log_probability - samples.log_probability)
+    weighted = jnp.minimum(config.rho_bar, jax.lax.stop_gradient(ratio)) * samples.advantage
+    loss, metrics = actor_critic_loss(
+        output, log_probability, weighted, samples.value_target, samples.happened, config, weights
+    )
+    if learned.heads is not None and samples.labels is not None:
+        here = samples.timestep.observation
+        parts = learned.heads.losses(output, samples.memory, here, samples.labels)
+        loss += config.value_map_weight * sum(parts.values())
+        metrics |= {f"map_{name}": value for name, value in parts.items()}
+    return loss, metrics | {"loss": loss}
+
+
+def sequence_loss(
+    learned: Learned, rollout: Rollout, environment: Environment, config: LearningConfig, weights: Weights
+) -> tuple[Float[Array, ""], Metrics]:
+    """Loss of whole rollouts `[T, B]`, V-trace included."""
+    output, _ = learned.agent.unroll(rollout.agent_state, rollout.timesteps, learned.agent.embed())
+    acted = jax.tree.map(lambda x: x[:-1], _without_rows(output))
+    log_probability = log_probability_of(acted.logits, rollout.actions)
+    ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
+    targets = jax.vmap(
+        lambda tm1, t, rewards, discounts, ratios: vtrace(
+            tm1,
+            t,
+            rewards,
+            discounts,
+            ratios,
+            lambda_=config.lambda_,
+            rho_bar=config.rho_bar,
+            c_bar=config.c_bar,
+        ),
+        in_axes=1,
+        out_axes=1,
+    )(output.value[:-1], output.value[1:], rollout.rewards, rollout.discounts(config.discount), ratio)
+    loss, metrics = actor_critic_loss(
+        acted, log_probability, targets.advantages, targets.values, rollout.happened, config, weights
+    )
+    if learned.heads is not None and config.value_map_weight:
+        timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
+        memories = experienced(rollout, environment)
+        labels = label_all(memories, timesteps, environment)
+        flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
+        part = learned.heads.action_loss(flat(acted.features), jax.tree.map(flat, labels))
+        loss += config.value_map_weight * part
+        metrics |= {"map_actions": part}
+    return loss, metrics | {"loss": loss}
+
+
+def experienced(rollout: Rollout, environment: Environment) -> Memory:
+    """The transitions experienced before each step `[T, B]`, for agents that keep no such list themselves.
+
+    Only transitions since the rollout's start are known here: recurrent agents are trained with the value-map
+    loss on whole episodes.
+    """
+    num_slots = environment.num_observations * environment.num_actions
+    memory = empty_memory(rollout.actions.shape[1], min(num_slots, environment.options.episode_steps))
+
+    def step(memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
+        memory = remember(memory, timestep, unique=True, arrival=True)
+        return memory, memory
+
+    return jax.lax.scan(step, memory, jax.tree.map(lambda x: x[:-1], rollout.timesteps))[1]
+
+
+def actor_critic_loss(
+    output: AgentOutput,
+    log_probability: Float[Array, "*B"],
+    advantage: Float[Array, "*B"],
+    value_target: Float[Array, "*B"],
+    happened: Float[Array, "*B"],
+    config: LearningConfig,
+    weights: Weights,
+) -> tuple[Float[Array, ""], Metrics]:
+    """Policy gradient, baseline error and entropy, averaged over the steps that happened."""
+    mean = lambda x: jnp.sum(x * happened) / jnp.maximum(jnp.sum(happened), 1.0)  # noqa: E731
+    log_all = jax.nn.log_softmax(output.logits)
+    entropy = mean(-jnp.sum(jnp.exp(log_all) * log_all, axis=-1))
+    policy = -mean(log_probability * advantage)
+    value = mean(0.5 * jnp.square(value_target - output.value))
+    auxiliary = mean(output.auxiliary_loss)
+    loss = policy + config.value_weight * value - weights.entropy * entropy
+    loss += config.auxiliary_weight * auxiliary
+    return loss, {"policy_loss": policy, "value_loss": value, "entropy": entropy, "auxiliary_loss": auxiliary}
+
+
+def _without_rows(output: AgentOutput) -> AgentOutput:
+    return AgentOutput(output.logits, output.value, output.features, output.auxiliary_loss)

@@ -1,0 +1,164 @@
+"""The training loop's core: one jitted call acts, computes targets and updates, on one device or many."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from rapidtask.agents.agent import Agent
+from rapidtask.agents.epn import EPN
+from rapidtask.envs.environment import Environment
+from rapidtask.errors import InputError
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.losses import Learned, Metrics, Weights
+from rapidtask.learning.optimisers import make_optimiser
+from rapidtask.learning.rollout import Actors, collect, start_actors
+from rapidtask.learning.update import LearnerState, Updater, num_updates
+from rapidtask.learning.value_map import ValueMapHeads
+
+DEVICES = "devices"
+"""Name of the mesh axis that environments are spread over."""
+
+DISTANCES_WITHOUT_PLANNER = 4
+"""Largest distance that an agent without planner iterations is asked for."""
+
+
+class TrainState(eqx.Module):
+    """All that changes during training: restoring it continues a run bit for bit."""
+
+    learner: LearnerState
+    actors: Actors
+    key: PRNGKeyArray
+    iteration: Int[Array, ""]
+
+
+class AgentConfig(Protocol):
+    """Options of an agent: a dataclass that can make it with fresh weights."""
+
+    def make(self, num_observations: int, num_actions: int, episode_steps: int, key: PRNGKeyArray) -> Agent:
+        """Build the agent."""
+        ...
+
+
+class Trainer:
+    """Makes and advances the state of a run.
+
+    With several devices, environments are spread over them and gradients are averaged; each device draws its
+    minibatches from its own environments.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        agent_config: AgentConfig,
+        config: LearningConfig,
+        *,
+        total_steps: int,
+        seed: int,
+    ):
+        self.config = config
+        self.num_steps = config.rollout_steps or environment.options.episode_steps + 1
+        self.steps_per_iteration = config.num_envs * self.num_steps
+        self.num_iterations = max(1, -(-total_steps // self.steps_per_iteration))
+        self._agent_config, self._seed = agent_config, seed
+
+        devices = jax.devices()
+        if config.num_envs % len(devices):
+            raise InputError(f"num_envs is {config.num_envs}, not a multiple of the {len(devices)} devices")
+        self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
+        agent = eqx.filter_eval_shape(self._make_agent, environment, jax.random.key(0))
+        updates = num_updates(config, agent, config.num_envs // len(devices), self.num_steps)
+        rate_end = config.learning_rate * config.learning_rate_end
+        schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)
+        self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
+        self._updater = Updater(config, self.optimiser, DEVICES if self.mesh else None)
+        iterate = self._iterate_sharded if self.mesh else self._iterate
+        self._jitted = eqx.filter_jit(iterate, donate="all-except-first")
+
+    def init(self, environment: Environment) -> TrainState:
+        """The state before the first iteration."""
+        if self.mesh is None:
+            return eqx.filter_jit(self._init)(environment)
+        shapes = eqx.filter_eval_shape(self._init, environment)
+        static = eqx.filter(shapes, _is_shape, inverse=True)
+        make = jax.jit(
+            lambda: eqx.filter(self._init(environment), eqx.is_array), out_shardings=self.shardings(shapes)
+        )
+        return eqx.combine(make(), static)
+
+    def iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
+        """One rollout and the updates learned from it. The given state is used up."""
+        return self._jitted(environment, state)
+
+    def shardings(self, state: TrainState) -> Any:
+        """Where each array of a state lives on the mesh: environments are spread, the rest is everywhere."""
+        return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), _specs(state))  # pyright: ignore[reportArgumentType]
+
+    def _make_agent(self, environment: Environment, key: PRNGKeyArray) -> Agent:
+        return self._agent_config.make(
+            environment.num_observations, environment.num_actions, environment.options.episode_steps, key
+        )
+
+    def _init(self, environment: Environment) -> TrainState:
+        agent_key, heads_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 4)
+        agent = self._make_agent(environment, agent_key)
+        actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
+        heads = None
+        if self.config.value_map_weight:
+            heads = make_heads(agent, actors, environment.rules.num_moves, heads_key)
+        learned = Learned(agent, heads)
+        optimiser = self.optimiser.init(eqx.filter(learned, eqx.is_inexact_array))
+        return TrainState(LearnerState(learned, optimiser), actors, key, jnp.zeros((), jnp.int32))
+
+    def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
+        config = self.config
+        done = state.iteration / self.num_iterations
+        weights = Weights(config.entropy + (config.entropy_end - config.entropy) * done)
+        rollout, actors = collect(environment, state.learner.learned.agent, state.actors, self.num_steps)
+        key = jax.random.fold_in(state.key, state.iteration)
+        learner, metrics = self._updater.update(state.learner, rollout, environment, weights, key)
+        goals, steps = rollout.timesteps.completed[1:].sum(), rollout.happened.sum()
+        if self.mesh is not None:
+            goals, steps = jax.lax.psum((goals, steps), DEVICES)
+        metrics |= {"goals_per_episode": environment.options.episode_steps * goals / jnp.maximum(steps, 1.0)}
+        return TrainState(learner, actors, state.key, state.iteration + 1), metrics
+
+    def _iterate_sharded(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
+        dynamic, static = eqx.partition(state, eqx.is_array)
+        world, world_static = eqx.partition(environment, eqx.is_array)
+
+        def iterate(world: Environment, dynamic: TrainState):
+            new, metrics = self._iterate(eqx.combine(world, world_static), eqx.combine(dynamic, static))
+            return eqx.filter(new, eqx.is_array), metrics
+
+        specs = _specs(state)
+        run = jax.shard_map(
+            iterate, mesh=self.mesh, in_specs=(P(), specs), out_specs=(specs, P()), check_vma=False
+        )
+        dynamic, metrics = run(world, dynamic)
+        return eqx.combine(dynamic, static), metrics
+
+
+def make_heads(agent: Agent, actors: Actors, num_moves: int, key: PRNGKeyArray) -> ValueMapHeads:
+    """Heads of the value-map loss that fit an agent."""
+    output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, agent.embed())
+    iterations = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
+    return ValueMapHeads(output.features.shape[-1], iterations, num_moves, key)
+
+
+def _is_shape(leaf: Any) -> bool:
+    return isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _specs(state: TrainState) -> Any:
+    arrays = eqx.filter(state, lambda leaf: eqx.is_array(leaf) or _is_shape(leaf))
+    specs = jax.tree.map(lambda _: P(), arrays)
+    return eqx.tree_at(lambda s: s.actors, specs, jax.tree.map(lambda _: P(DEVICES), arrays.actors))

@@ -1,0 +1,175 @@
+"""One round of learning from a rollout: minibatches and parameter updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from rapidtask.agents.agent import Agent
+from rapidtask.agents.epn import EPN, in_fewest_slots
+from rapidtask.agents.memory import Memory
+from rapidtask.envs.environment import Environment
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.losses import (
+    Learned,
+    Metrics,
+    Samples,
+    Weights,
+    prepare,
+    sample_loss,
+    sequence_loss,
+)
+from rapidtask.learning.rollout import Rollout
+
+NUM_CHUNKS = 4
+"""A shuffled minibatch is computed in this many parts, sorted by how full the memories are."""
+
+
+class LearnerState(eqx.Module):
+    """What parameter updates change."""
+
+    learned: Learned
+    optimiser: Any
+
+
+@dataclass(frozen=True)
+class Updater:
+    """Turns rollouts into parameter updates."""
+
+    config: LearningConfig
+    """Options of learning."""
+    optimiser: optax.GradientTransformation
+    """Turns gradients into steps."""
+    axis: str | None = None
+    """Name of the device axis to average gradients over, if there is one."""
+
+    def update(
+        self,
+        state: LearnerState,
+        rollout: Rollout,
+        environment: Environment,
+        weights: Weights,
+        key: PRNGKeyArray,
+    ) -> tuple[LearnerState, Metrics]:
+        """Learn from a rollout; the environment gives the rules that labels are inferred with."""
+        if self.axis is not None:
+            key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
+        one_pass = self._shuffled if shuffles(self.config, state.learned.agent) else self._sequences
+        metrics: Metrics = {}
+        for pass_key in jax.random.split(key, self.config.passes):
+            state, metrics = one_pass(state, rollout, environment, weights, pass_key)
+        return state, metrics
+
+    def _shuffled(self, state, rollout, environment, weights, key) -> tuple[LearnerState, Metrics]:
+        """Minibatches of single steps: the EPN's output depends on its memory, not on earlier outputs."""
+        samples = prepare(state.learned.agent, environment, self.config, rollout)
+        samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+        order = minibatch_order(samples, self.config.minibatch_size, key)
+
+        def compute(learned: Learned, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:
+            # One program for all chunks; each runs it with as few slots as its memories need.
+            chunks = jax.lax.map(
+                lambda i: self._chunk_gradient(learned, jax.tree.map(lambda x: x[i], samples), weights), index
+            )
+            return jax.tree.map(lambda part: part.mean(axis=0), chunks)
+
+        return self._minibatches(state, order, compute)
+
+    def _chunk_gradient(self, learned: Learned, samples: Samples, weights: Weights) -> tuple[Any, Metrics]:
+        def compute(memory: Memory) -> tuple[Any, Metrics]:
+            cut = eqx.tree_at(lambda s: s.memory, samples, memory)
+            loss = eqx.filter_value_and_grad(sample_loss, has_aux=True)
+            (_, metrics), gradient = loss(learned, cut, self.config, weights)
+            return gradient, metrics
+
+        assert samples.memory is not None
+        return in_fewest_slots(samples.memory, compute)
+
+    def _sequences(self, state, rollout, environment, weights, key) -> tuple[LearnerState, Metrics]:
+        """Minibatches of whole rollouts: V-trace with the current policy and baseline."""
+        num_steps, num_envs = rollout.actions.shape
+        envs = sequences_per_minibatch(self.config, num_envs, num_steps)
+        order = jax.random.permutation(key, num_envs)[: num_envs // envs * envs].reshape(-1, envs)
+
+        def compute(learned: Learned, index: Int[Array, " E"]) -> tuple[Any, Metrics]:
+            loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
+            part = select_environments(rollout, index)
+            (_, metrics), gradient = loss(learned, part, environment, self.config, weights)
+            return gradient, metrics
+
+        return self._minibatches(state, order, compute)
+
+    def _minibatches(self, state: LearnerState, order: Array, compute) -> tuple[LearnerState, Metrics]:
+        """One update per entry of `order`, with the gradient and metrics that `compute` gives for it."""
+        dynamic, static = eqx.partition(state, eqx.is_array)
+
+        def minibatch(dynamic, index):
+            state = eqx.combine(dynamic, static)
+            state, metrics = self._step(state, *compute(state.learned, index))
+            return eqx.filter(state, eqx.is_array), metrics
+
+        dynamic, metrics = jax.lax.scan(minibatch, dynamic, order)
+        return eqx.combine(dynamic, static), jax.tree.map(jnp.mean, metrics)
+
+    def _step(self, state: LearnerState, gradient: Any, metrics: Metrics) -> tuple[LearnerState, Metrics]:
+        if self.axis is not None:
+            gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
+        parameters, static = eqx.partition(state.learned, eqx.is_inexact_array)
+        updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
+        norm = optax.global_norm(gradient)
+        # A loss or gradient that is not finite must not reach the weights.
+        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm)
+        new = (optax.apply_updates(parameters, updates), optimiser)
+        old = (parameters, state.optimiser)
+        parameters, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)
+        metrics = metrics | {"gradient_norm": norm, "skipped_updates": 1.0 - finite}
+        return LearnerState(eqx.combine(parameters, static), optimiser), metrics
+
+
+def shuffles(config: LearningConfig, agent: Agent) -> bool:
+    """Whether minibatches are drawn from single steps."""
+    return config.shuffle and isinstance(agent, EPN)
+
+
+def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
+    """Parameter updates made from one rollout of so many environments and steps."""
+    if shuffles(config, agent):
+        num_samples = num_envs * num_steps
+        return config.passes * (num_samples // min(config.minibatch_size, num_samples))
+    return config.passes * (num_envs // sequences_per_minibatch(config, num_envs, num_steps))
+
+
+def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: int) -> int:
+    """Environments whose whole rollouts make a minibatch."""
+    return max(1, min(num_envs, config.minibatch_size // num_steps))
+
+
+def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) -> Int[Array, "M C S"]:
+    """Indices of samples: random minibatches, each sorted into chunks by how many slots they need.
+
+    Sorting the samples by size and dealing them out like cards gives every minibatch the same mix of sizes;
+    within it, the chunks of small memories are cheap. Samples to leave out come last and are dropped.
+    """
+    num_samples = samples.action.shape[0]
+    minibatch_size = min(minibatch_size, num_samples)
+    num_minibatches, per_chunk = num_samples // minibatch_size, minibatch_size // NUM_CHUNKS
+    assert samples.memory is not None
+    last = 2.0 * samples.memory.origin.shape[-1]
+    size = samples.memory.size + jax.random.uniform(key, (num_samples,))
+    ranks = jnp.argsort(jnp.where(samples.happened > 0, size, last))
+    dealt = ranks[: num_minibatches * NUM_CHUNKS * per_chunk].reshape(NUM_CHUNKS, per_chunk, num_minibatches)
+    return jnp.moveaxis(dealt, -1, 0)
+
+
+def select_environments(rollout: Rollout, index: Int[Array, " E"]) -> Rollout:
+    """The rollout of some of the environments."""
+    agent_state = jax.tree.map(lambda x: x[index], rollout.agent_state)
+    rest = eqx.tree_at(lambda r: r.agent_state, rollout, None)
+    part = jax.tree.map(lambda x: x[:, index], rest)
+    return eqx.tree_at(lambda r: r.agent_state, part, agent_state, is_leaf=lambda x: x is None)
