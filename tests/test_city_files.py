@@ -106,6 +106,14 @@ def test_osm(tmp_path, ending):
     assert compute_statistics(city).node_spacing == pytest.approx(20, abs=3)
 
 
+def test_osm_streets_cut_at_the_border_are_not_joined_across_it(tmp_path):
+    pytest.importorskip("osmium")
+    path = tmp_path / "cut.osm"
+    way = '<way id="9"><nd ref="2"/><nd ref="99"/><nd ref="3"/><tag k="highway" v="residential"/></way>'
+    path.write_bytes(osm_text().replace(b"</osm>", way.encode() + b"</osm>"))
+    is_the_crossing(load_city(path))
+
+
 @pytest.mark.parametrize("with_places", [True, False])
 def test_leveldb(tmp_path, with_places):
     records = {b"panos_connectivity": streetlearn_graph(with_places=with_places)}

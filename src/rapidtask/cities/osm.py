@@ -36,17 +36,20 @@ def read_osm(path: Path) -> CityGraph:
         for item in osmium.FileProcessor(str(path)).with_locations():
             if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
-            line = []
+            line: list[int] = []
             for node in item.nodes:
-                # An extract cuts streets at its border: nodes beyond it have no location.
                 if node.location.valid():
                     place[node.ref] = (node.location.lat, node.location.lon)
                     line.append(node.ref)
-            if len(line) > 1:
-                lines.append(line)
+                else:
+                    # An extract cuts streets at its border: nodes beyond it have no location.
+                    lines.append(line)
+                    line = []
+            lines.append(line)
     # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
     except Exception as error:
         raise CityError(f"{path}: cannot be read as OpenStreetMap data ({_one_line(error)})") from error
+    lines = [line for line in lines if len(line) > 1]
     if not lines:
         raise CityError(f"{path}: no streets (no way with a highway tag of a street)")
     number = {node: i for i, node in enumerate(place)}
