@@ -1,0 +1,136 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from epn_histories import assert_same, quick_jit
+from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import Embeddings, OrthonormalEncoder, PixelEncoder, SymbolEncoder
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.envs.environment import TimeStep
+
+
+def cosine(a, b):
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.fixture(scope="module")
+def vision():
+    return PixelEncoder(64, jax.random.key(0))
+
+
+def frames(*shape, seed=0):
+    return jnp.asarray(np.random.default_rng(seed).integers(256, size=(*shape, 84, 84, 3)), jnp.uint8)
+
+
+def test_vision_network_has_the_shapes_of_the_paper(vision):
+    x = jnp.zeros((3, 84, 84))
+    shapes = []
+    for stage in vision.stages:
+        x = jax.eval_shape(stage, x)
+        shapes.append(x.shape)
+        assert len(stage.block) == 2  # one residual block of two convolutions
+    assert shapes == [(16, 42, 42), (32, 21, 21), (32, 11, 11)]
+    assert vision.linear.weight.shape == (64, 11 * 11 * 32)
+    assert jax.eval_shape(vision, frames(2, 3)).table.shape == (2, 3, 64)
+    assert jax.eval_shape(vision, frames(5)).table.shape == (5, 64)
+
+
+def test_vision_network_by_hand(vision):
+    """The stages again, with another library's convolution and pooling."""
+    from scipy.ndimage import maximum_filter
+    from scipy.signal import correlate
+
+    def convolve(layer, x):
+        weight, bias = np.asarray(layer.weight, float), np.asarray(layer.bias, float)
+        padded = np.pad(x, ((0, 0), (1, 1), (1, 1)))
+        return np.stack([correlate(padded, w, mode="valid")[0] for w in weight]) + bias
+
+    def pool(x):
+        # Windows of 3, stride 2, "same" padding: it falls on the far side of an even picture, on both of an odd.
+        filtered = maximum_filter(x, (1, 3, 3), mode="constant", cval=-np.inf)
+        start = 1 if x.shape[-1] % 2 == 0 else 0
+        return filtered[:, start::2, start::2]
+
+    frame = frames(1)[0]
+    x = np.moveaxis(np.asarray(frame, float), -1, 0) / 255
+    for stage in vision.stages:
+        x = pool(convolve(stage.convolution, x))
+        y = convolve(stage.block[0], np.maximum(x, 0))
+        x = x + convolve(stage.block[1], np.maximum(y, 0))
+    expected = np.asarray(vision.linear.weight) @ np.maximum(x, 0).reshape(-1) + np.asarray(
+        vision.linear.bias
+    )
+    np.testing.assert_allclose(jax.jit(lambda frame: vision.embed_frame(frame))(frame), expected, atol=1e-4)
+
+
+def test_a_pixel_encoder_needs_frames(vision):
+    with pytest.raises(ValueError, match="needs the world's frames"):
+        vision(None)
+
+
+@pytest.mark.parametrize("per_environment", [False, True])
+def test_each_environment_looks_up_its_own_table(per_environment):
+    generator = np.random.default_rng(0)
+    tables = generator.normal(size=(2, 5, 4) if per_environment else (5, 4)).astype(np.float32)
+    table_of = lambda b: tables[b] if per_environment else tables  # noqa: E731
+    embeddings = Embeddings(jnp.asarray(tables), exact=False)
+    ids, others = generator.integers(5, size=(2, 2, 3, 1)), generator.integers(5, size=(2, 2, 1, 2))
+    ids, others = ids[0], others[0]  # [B, 3, 1] and [B, 1, 2] broadcast against each other
+    weight = generator.normal(size=(4, 6)).astype(np.float32)
+    found, projected = embeddings.look_up(ids), embeddings.project(jnp.asarray(weight), ids)
+    similarity = embeddings.similarity(ids, others)
+    assert similarity.shape == (2, 3, 2)
+    for b in range(2):
+        np.testing.assert_array_equal(found[b], table_of(b)[ids[b]])
+        np.testing.assert_allclose(projected[b], table_of(b)[ids[b]] @ weight, rtol=1e-5)
+        for row in range(3):
+            for column in range(2):
+                expected = cosine(table_of(b)[ids[b, row, 0]], table_of(b)[others[b, 0, column]])
+                assert float(similarity[b, row, column]) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("encoder", [SymbolEncoder(6, 8, jax.random.key(0)), OrthonormalEncoder(6, 8)])
+def test_symbols_are_similar_only_to_themselves(encoder):
+    embeddings = encoder()
+    ids = jnp.arange(6)
+    np.testing.assert_array_equal(embeddings.similarity(ids[:, None], ids[None]), np.eye(6))
+    assert embeddings.table.shape == (6, 8)
+
+
+def test_fixed_symbols_are_orthonormal_and_have_nothing_to_learn():
+    encoder = OrthonormalEncoder(6, 8)
+    np.testing.assert_allclose(encoder().table @ encoder().table.T, np.eye(6), atol=1e-6)
+    assert jax.tree.leaves(eqx.filter(encoder, eqx.is_inexact_array)) == []
+    with pytest.raises(ValueError, match="9 orthonormal symbols do not fit width 8"):
+        OrthonormalEncoder(9, 8)
+
+
+@pytest.mark.parametrize("match", [False, True])
+def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(match):
+    num_envs, num_frames, num_steps = 2, 3, 5
+    config = EPNConfig(width=16, iterations=1, match=match)
+    agent = config.make(num_frames, 3, num_steps, jax.random.key(0), pixels=True)
+    generator = np.random.default_rng(1)
+    ids = jnp.asarray(generator.integers(num_frames, size=(3, num_steps, num_envs)), jnp.int32)
+    zero = jnp.zeros((num_steps, num_envs))
+    first = (zero > 0).at[0].set(True).at[3, 1].set(True)
+    timesteps = TimeStep(*ids, zero, zero > 0, zero + 1, first, zero > 0)
+
+    @quick_jit
+    def run(timesteps, frames):
+        embeddings = agent.embed(frames)
+        state = agent.initial_state(frames.shape[0])
+        unrolled, _ = agent.unroll(state, timesteps, embeddings)
+        stepped, _ = Agent.unroll(agent, state, timesteps, embeddings)
+        return unrolled.logits, stepped.logits
+
+    own = frames(num_envs, num_frames)
+    unrolled, stepped = run(timesteps, own)
+    assert unrolled.shape == (num_steps, num_envs, 3)
+    assert_same(unrolled, stepped, 1e-5)
+    # Swapping the environments swaps the outputs; swapping only their frames does not.
+    swapped = jax.tree.map(lambda x: x[:, ::-1], timesteps)
+    assert_same(run(swapped, own[::-1])[0], unrolled[:, ::-1], 1e-5)
+    assert float(jnp.abs(run(timesteps, own[::-1])[0] - unrolled).max()) > 1e-4

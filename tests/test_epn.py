@@ -1,0 +1,293 @@
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from epn_histories import (
+    NUM_ENVS,
+    NUM_OBSERVATIONS,
+    NUM_STEPS,
+    assert_same,
+    compiled_act,
+    compiled_outputs,
+    flatten,
+    histories,
+    make_epn,
+    quick_jit,
+    random_history,
+)
+from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import Embeddings
+from rapidtask.agents.epn import EPNConfig, in_fewest_slots, slot_buckets
+from rapidtask.agents.memory import empty_memory
+from rapidtask.errors import InputError
+
+FEW = settings(max_examples=8, deadline=None)
+
+PLANNERS = [
+    {"block": "paper", "iterations": 1, "num_heads": 1},
+    {"block": "paper", "iterations": 4, "num_heads": 2, "match": True},
+    {"block": "residual", "iterations": 2, "num_heads": 4},
+    {"block": "residual", "iterations": 6, "num_heads": 1, "match": True},
+    {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
+    # As many rows plan as there are: only then is Nxk the same function of both memories.
+    {"block": "residual", "iterations": 3, "num_heads": 2, "match": True, "attention": "nxk"},
+]
+
+
+@functools.cache
+def compiled_recall(**options):
+    """Memories `[T, B]` to plan over, of an EPN that starts with nothing."""
+    agent = make_epn(**options)
+    return quick_jit(lambda timesteps: agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
+
+
+def name_of(options):
+    return "-".join(str(value) for value in options.values())
+
+
+@pytest.mark.parametrize("options", PLANNERS, ids=name_of)
+@given(arguments=histories, write=st.sampled_from(["after", "before"]))
+@FEW
+def test_counted_memory_is_the_same_function_with_the_same_gradients(options, arguments, write):
+    timesteps = random_history(**arguments)
+    memories = {kind: compiled_recall(memory=kind, write=write)(timesteps) for kind in ("all", "unique")}
+    assume(memories["unique"].count.max() > 1)
+    assert memories["all"].size.sum() > memories["unique"].size.sum()
+    outputs = [compiled_outputs(**options)(flatten(m), flatten(timesteps)) for m in memories.values()]
+    assert_same(outputs[0], outputs[1], 1e-4)
+    act, agent = compiled_act(**options), make_epn(**options)
+    outputs_and_gradients = [act(agent, flatten(m), flatten(timesteps)) for m in memories.values()]
+    # Counts' logarithms are in single precision.
+    assert_same(outputs_and_gradients[0], outputs_and_gradients[1], 1e-5)
+
+
+@given(arguments=histories)
+@FEW
+def test_shorter_belief_differs_from_full_belief(arguments):
+    """Guards the test above: with few rows planning, the counted memory holds another belief."""
+    timesteps = random_history(**{**arguments, "size": 2, "reset_chance": 0.0})
+    options = {"block": "residual", "iterations": 1, "attention": "nxk", "k": 4}
+    results = [
+        compiled_outputs(**options)(flatten(memory), flatten(timesteps))[0]
+        for memory in (compiled_recall(memory=kind)(timesteps) for kind in ("all", "unique"))
+    ]
+    assert np.abs(results[0] - results[1]).max() > 1e-3
+
+
+VARIANTS = [
+    {"memory": "all", "block": "paper", "write": "after", "iterations": 2},
+    {"memory": "unique", "block": "paper", "write": "before", "iterations": 1, "match": True},
+    {"memory": "unique", "block": "residual", "write": "after", "boundary": "as_seen", "iterations": 2},
+    {"memory": "all", "block": "residual", "write": "before", "attention": "nxk", "k": 5, "iterations": 1},
+    {"memory": "unique", "block": "paper", "write": "after", "attention": "nxk", "k": 5, "iterations": 2},
+]
+
+
+@functools.cache
+def compiled_unroll_and_steps(**options):
+    """What `unroll` gives and what repeated `step` gives, continuing from a state."""
+    agent = make_epn(**options)
+
+    def run(state, timesteps):
+        embeddings = agent.embed()
+        unrolled, after = agent.unroll(state, timesteps, embeddings)
+        stepped, stepped_after = Agent.unroll(agent, state, timesteps, embeddings)
+        unrolled = eqx.tree_at(lambda o: o.rows, unrolled, None)
+        return (unrolled, after), (stepped, stepped_after)
+
+    return quick_jit(run)
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=name_of)
+@given(arguments=histories, seed=st.integers(0, 2**32 - 1))
+@FEW
+def test_unroll_is_repeated_step_across_resets(options, arguments, seed):
+    run = compiled_unroll_and_steps(**options)
+    state = make_epn(**options).initial_state(NUM_ENVS)
+    # The second rollout goes on from the first one's memory: nothing starts anew at its beginning.
+    arguments = {**arguments, "reset_chance": 0.2}
+    first, second = random_history(**arguments), random_history(**{**arguments, "seed": seed})
+    assume(first.first[1:].any())
+    second = eqx.tree_at(lambda t: t.first, second, second.first.at[0].set(first.last[-1]))
+    for timesteps in (first, second):
+        unrolled, stepped = run(state, timesteps)
+        assert_same(unrolled, stepped, 1e-5)
+        state = unrolled[1]
+
+
+@given(arguments=histories)
+@FEW
+def test_an_episode_does_not_depend_on_what_came_before_it(arguments):
+    run = compiled_unroll_and_steps(**VARIANTS[0])
+    timesteps = random_history(**arguments)
+    fresh = make_epn(**VARIANTS[0]).initial_state(NUM_ENVS)
+    (_, used), _ = run(fresh, timesteps)
+    assert_same(run(used, timesteps), run(fresh, timesteps), 1e-6)
+
+
+@pytest.mark.parametrize("options", [PLANNERS[1], PLANNERS[5]], ids=name_of)
+@given(arguments=histories)
+@FEW
+def test_order_of_rows_does_not_matter(options, arguments):
+    timesteps = random_history(**arguments)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+    order = jnp.asarray(np.random.default_rng(arguments["seed"]).permutation(NUM_STEPS))
+    shuffled = jax.tree.map(lambda x: x[:, order] if x.ndim == 2 else x, memory)
+    act, agent = compiled_act(**options), make_epn(**options)
+    assert_same(act(agent, shuffled, flatten(timesteps)), act(agent, memory, flatten(timesteps)), 1e-5)
+
+
+@pytest.mark.parametrize("options", [PLANNERS[0], PLANNERS[1]], ids=name_of)
+@given(arguments=histories)
+@FEW
+def test_names_of_symbols_do_not_matter(options, arguments):
+    timesteps = random_history(**arguments)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+    rename = jnp.asarray(np.random.default_rng(arguments["seed"]).permutation(NUM_OBSERVATIONS))
+    renamed = eqx.tree_at(
+        lambda m: (m.origin, m.successor, m.observation, m.goal), memory, replace_fn=lambda ids: rename[ids]
+    )
+    seen = eqx.tree_at(lambda t: (t.observation, t.goal), flatten(timesteps), replace_fn=lambda i: rename[i])
+    act, agent = compiled_act(**options), make_epn(**options)
+    table = lambda a: a.encoder.table  # noqa: E731
+    renamed_agent = eqx.tree_at(table, agent, replace_fn=lambda old: jnp.zeros_like(old).at[rename].set(old))
+    outputs, gradients = act(agent, memory, flatten(timesteps))
+    renamed_outputs, renamed_gradients = act(renamed_agent, renamed, seen)
+    back = eqx.tree_at(table, renamed_gradients, replace_fn=lambda new: new[rename])
+    assert_same((renamed_outputs, back), (outputs, gradients), 1e-5)
+    # Renaming only what is seen is another situation.
+    assert np.abs(act(agent, renamed, seen)[0][0] - outputs[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("options", PLANNERS, ids=name_of)
+def test_an_empty_memory_gives_finite_outputs_and_gradients(options):
+    timesteps = flatten(random_history(0, 3, False))
+    memory = empty_memory(NUM_STEPS * NUM_ENVS, NUM_STEPS)
+    results = compiled_act(**options)(make_epn(**options), memory, timesteps)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(results))
+    # What lies in unused slots must not leak out.
+    rubbish = eqx.tree_at(lambda m: (m.origin, m.action), memory, replace_fn=lambda x: x + 3)
+    assert_same(compiled_act(**options)(make_epn(**options), rubbish, timesteps), results, 1e-6)
+
+
+def test_unused_slots_do_not_leak_into_used_ones():
+    options = PLANNERS[1]
+    timesteps = random_history(0, 3, False)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+    dirt = lambda ids: jnp.where(memory.mask, ids, 3)  # noqa: E731
+    rubbish = eqx.tree_at(lambda m: (m.origin, m.action, m.successor), memory, replace_fn=dirt)
+    act, agent = compiled_act(**options), make_epn(**options)
+    assert_same(act(agent, rubbish, flatten(timesteps)), act(agent, memory, flatten(timesteps)), 1e-6)
+
+
+def test_iterations_can_be_changed_at_evaluation():
+    short, long = make_epn(iterations=2, block="residual"), make_epn(iterations=4, block="residual")
+    timesteps = random_history(3, 3, False)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+
+    @quick_jit
+    def run(memory, timestep):
+        outputs = [
+            short.act(memory, timestep, short.embed()),
+            short.act(memory, timestep, short.embed(), iterations=4),
+            long.act(memory, timestep, long.embed()),
+        ]
+        return outputs, short.act(memory, timestep, short.embed(), iterations=4, bucketed=True)
+
+    (two, four, reference), bucketed = run(memory, flatten(timesteps))
+    assert four.rows.beliefs.shape[0] == 4
+    assert_same(four, reference, 1e-5)
+    assert_same(bucketed.logits, reference.logits, 1e-5)
+    # Further thought continues the same thought, and changes what is done.
+    assert_same(four.rows.beliefs[:2], two.rows.beliefs, 1e-5)
+    assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3
+
+
+@pytest.mark.parametrize("num_slots", [1, 16, 17, 80, 100, 200, 6400])
+def test_buckets_cover_all_sizes_with_few_programs(num_slots):
+    buckets = list(slot_buckets(num_slots))
+    assert buckets[-1] == num_slots
+    assert buckets == sorted(set(buckets))
+    assert len(buckets) <= 8 + 4 * max(0, np.log2(num_slots / 64))
+    # No more than a bucket's 16 slots or a quarter of them are computed in vain.
+    for smaller, larger in zip([0, *buckets], buckets, strict=False):
+        assert larger - (smaller + 1) <= max(15, 0.25 * smaller)
+
+
+@pytest.mark.parametrize(
+    ("rows", "slots"), [(0, 16), (1, 16), (16, 16), (17, 32), (32, 32), (33, 40), (40, 40)]
+)
+def test_the_smallest_bucket_that_holds_the_fullest_memory_is_used(rows, slots):
+    memory = empty_memory(2, 40)
+    memory = eqx.tree_at(lambda m: m.count, memory, memory.count.at[1, :rows].set(1))
+    size, count = in_fewest_slots(memory, lambda cut: (jnp.asarray(cut.origin.shape[-1]), cut.count.sum()))
+    assert (int(size), int(count)) == (slots, rows)
+
+
+@given(arguments=histories)
+@FEW
+def test_few_slots_give_the_output_of_all_slots(arguments):
+    act = compiled_bucketed_act()
+    timesteps = random_history(**{**arguments, "reset_chance": 0.0})
+    memories = compiled_recall(memory="unique")(timesteps)
+    for step in (0, 10, NUM_STEPS - 1):
+        memory, timestep = jax.tree.map(lambda x, step=step: x[step], (memories, timesteps))
+        full, few = act(memory, timestep)
+        assert_same(few, full, 1e-5)
+
+
+@functools.cache
+def compiled_bucketed_act():
+    agent = make_epn(block="paper", iterations=2, match=True, num_heads=2)
+
+    def run(memory, timestep):
+        full = agent.act(memory, timestep, agent.embed())
+        few = agent.act(memory, timestep, agent.embed(), bucketed=True)
+        return eqx.tree_at(lambda o: o.rows, full, None), few
+
+    return quick_jit(run)
+
+
+def test_a_table_for_each_environment_gives_what_the_shared_table_gives():
+    """As with frames: every environment looks up its own table."""
+    options = VARIANTS[0]
+    agent = make_epn(**options)
+    timesteps = random_history(7, 3, True, reset_chance=0.2)
+    shift = np.arange(NUM_ENVS)
+    # Environment b calls symbol i by the name i + b, and its table is shifted likewise.
+    tables = jnp.stack([jnp.roll(agent.embed().table, b, axis=0) for b in shift])
+    renamed = eqx.tree_at(
+        lambda t: (t.observation, t.goal), timesteps, replace_fn=lambda i: (i + shift) % NUM_OBSERVATIONS
+    )
+
+    @quick_jit
+    def run(timesteps, table):
+        state, embeddings = agent.initial_state(NUM_ENVS), Embeddings(table, exact=True)
+        output, _ = agent.unroll(state, timesteps, embeddings)
+        stepped, _ = Agent.unroll(agent, state, timesteps, embeddings)
+        return output.logits, stepped.logits
+
+    expected = compiled_unroll_and_steps(**options)(agent.initial_state(NUM_ENVS), timesteps)[0][0].logits
+    for logits in run(renamed, tables):
+        assert_same(logits, expected, 1e-5)
+
+
+@pytest.mark.parametrize("boundary", ["arrival", "as_seen"])
+def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
+    """On streets each (place, action) leads to one place; rows as seen may lead from it to any start."""
+    config = EPNConfig(boundary=boundary)
+    assert config.num_slots(4, 3, 1000) == (12 if boundary == "arrival" else 48)
+    assert config.num_slots(4, 3, 10) == 10
+
+
+def test_wrong_options_are_named():
+    with pytest.raises(InputError, match="iterations is 0"):
+        EPNConfig(iterations=0).make(4, 3, 10, jax.random.key(0))
+    with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
+        EPNConfig(width=16, num_heads=3).make(4, 3, 10, jax.random.key(0))
