@@ -12,19 +12,30 @@ import jax
 import tyro
 
 import rapidtask
+from rapidtask.agents import AGENTS
 from rapidtask.commands.demo import Demo
 from rapidtask.commands.evaluate import Evaluate
 from rapidtask.commands.play import Play
+from rapidtask.commands.train import Train
 from rapidtask.envs.registry import DOMAINS
 from rapidtask.errors import InputError
+from rapidtask.learning.config import RECIPES, epn_for
+
+CHOICES: dict[str, Sequence[str]] = {
+    "world": tuple(DOMAINS),
+    "agent": tuple(AGENTS),
+    "recipe": tuple(RECIPES),
+}
+"""Flags that decide which further flags there are, and their values; the first is the default."""
 
 DESCRIPTION = f"""Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
-Commands that act in a world take --world NAME (one of: {", ".join(DOMAINS)}; the first by default)
-and the world's own options as --world.OPTION; see "rapidtask COMMAND --world NAME --help".
+Commands that act in a world take --world NAME ({", ".join(DOMAINS)}) and the world's own options as
+--world.OPTION; training takes --agent NAME ({", ".join(AGENTS)}) and --agent.OPTION in the same way.
+For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 """
 
-COMMANDS = {"demo": Demo, "evaluate": Evaluate, "play": Play}
+COMMANDS: dict[str, type] = {"demo": Demo, "train": Train, "evaluate": Evaluate, "play": Play}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,8 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"rapidtask {rapidtask.__version__}")
         return
     try:
-        arguments, domain = take_world(arguments)
-        commands = {name: _with_world(command, domain) for name, command in COMMANDS.items()}
+        arguments, chosen = take_choices(arguments)
+        commands = {name: specialise(command, chosen) for name, command in COMMANDS.items()}
         command = tyro.extras.subcommand_cli_from_dict(
             commands, prog="rapidtask", description=DESCRIPTION, args=arguments
         )
@@ -51,26 +62,47 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
 
 
-def take_world(arguments: Sequence[str]) -> tuple[list[str], str]:
-    """Take `--world NAME` out of the arguments: its name decides which further options there are."""
+def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Take `--world NAME` and the like out of the arguments."""
     rest: list[str] = []
-    name = next(iter(DOMAINS))
-    position = 0
-    while position < len(arguments):
-        argument = arguments[position]
-        if argument == "--world":
-            position += 1
-            if position == len(arguments):
-                raise InputError(f"--world needs a name: {', '.join(DOMAINS)}")
-            name = arguments[position]
-        elif argument.startswith("--world="):
-            name = argument.removeprefix("--world=")
-        else:
+    chosen = {flag: values[0] for flag, values in CHOICES.items()}
+    remaining = iter(arguments)
+    for argument in remaining:
+        flag, equals, value = argument.removeprefix("--").partition("=")
+        if not argument.startswith("--") or flag not in CHOICES:
             rest.append(argument)
-        position += 1
-    if name not in DOMAINS:
-        raise InputError(f"--world: unknown world {name!r}, expected one of: {', '.join(DOMAINS)}")
-    return rest, name
+            continue
+        expected = ", ".join(CHOICES[flag])
+        if not equals and (value := next(remaining, "")) == "":
+            raise InputError(f"--{flag} needs a name: {expected}")
+        if value not in CHOICES[flag]:
+            raise InputError(f"--{flag}: unknown {flag} {value!r}, expected one of: {expected}")
+        chosen[flag] = value
+    return rest, chosen
+
+
+def specialise(command: type, chosen: dict[str, str]) -> type:
+    """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
+    recipe = chosen["recipe"]
+    agent = epn_for(recipe) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
+    defaults = {
+        "world": DOMAINS[chosen["world"]](),
+        "agent": agent,
+        "learning": RECIPES[recipe],
+    }
+    names = {field.name for field in dataclasses.fields(command)}
+    fields = [
+        (name, type(default), dataclasses.field(default=default, kw_only=True))
+        for name, default in defaults.items()
+        if name in names
+    ]
+    if "recipe" in names:
+        fields.append(("recipe", tyro.conf.Suppress[str], dataclasses.field(default=recipe, kw_only=True)))
+    if not fields:
+        return command
+    return dataclasses.make_dataclass(
+        command.__name__, fields, bases=(command,), namespace={"__doc__": command.__doc__}, frozen=True
+    )
 
 
 def use_compilation_cache() -> None:
@@ -78,17 +110,3 @@ def use_compilation_cache() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-
-
-def _with_world(command: type, name: str) -> type:
-    """The command's dataclass with `world` being the options of the named domain, if it has that field."""
-    if "world" not in {field.name for field in dataclasses.fields(command)}:
-        return command
-    domain = DOMAINS[name]
-    return dataclasses.make_dataclass(
-        command.__name__,
-        [("world", domain, dataclasses.field(default_factory=domain, kw_only=True))],
-        bases=(command,),
-        namespace={"__doc__": command.__doc__},
-        frozen=True,
-    )

@@ -24,15 +24,12 @@ def run_batch(environment: Environment, policy: Policy, keys: PRNGKeyArray) -> B
     """One episode per key: whether each step completed a task."""
     env_keys, policy_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key))(keys), 1, 0)
     states, timestep = environment.reset_batch(env_keys)
-    memory = jax.tree.map(
-        lambda leaf: jnp.broadcast_to(leaf, (len(keys), *leaf.shape)), policy.initial_state()
-    )
+    memory = policy.initial_batch(len(keys))
 
     def step(carry, t):
         states, timestep, memory = carry
         step_keys = jax.vmap(jax.random.fold_in, (0, None))(policy_keys, t)
-        truth = (states,) if policy.privileged else ()
-        actions, memory = jax.vmap(policy.step)(memory, timestep, step_keys, *truth)
+        actions, memory = policy.step_batch(memory, timestep, step_keys, states)
         states, timestep = jax.vmap(environment.step)(states, actions)
         return (states, timestep, memory), timestep.completed
 

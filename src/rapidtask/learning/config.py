@@ -72,7 +72,7 @@ Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 
 
-def epn_for(recipe: Recipe) -> EPNConfig:
+def epn_for(recipe: str) -> EPNConfig:
     """The EPN that a recipe trains by default."""
     if recipe == "paper":
         return EPNConfig()

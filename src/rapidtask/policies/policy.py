@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvState, TimeStep
 from rapidtask.worlds.world import Rules
 
 
@@ -33,6 +33,17 @@ class Policy(eqx.Module):
     def step(self, memory: Any, timestep: TimeStep, key: PRNGKeyArray) -> tuple[Int[Array, ""], Any]:
         """Choose an action: `(action, what it remembers now)`. The memory is fresh at a first timestep."""
         raise NotImplementedError
+
+    def initial_batch(self, batch_size: int) -> Any:
+        """What is remembered of each of B environments at the start."""
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (batch_size, *x.shape)), self.initial_state())
+
+    def step_batch(
+        self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState
+    ) -> tuple[Int[Array, " B"], Any]:
+        """`step` for B environments; their states are shown to privileged policies only."""
+        truth = (env_states,) if self.privileged else ()
+        return jax.vmap(self.step)(memory, timestep, keys, *truth)
 
     def at_goal(self, timestep: TimeStep) -> Bool[Array, ""]:
         """Whether the current state is the goal."""

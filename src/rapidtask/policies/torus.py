@@ -82,4 +82,5 @@ class TorusExplorer(Policy):
 
 def unseen_neighbours(unseen: Bool[Array, "N N"]) -> Int[Array, "N N"]:
     """How many of each cell's four neighbours are unseen."""
-    return sum(jnp.roll(unseen, shift, axis) for axis in (0, 1) for shift in (1, -1)).astype(jnp.int32)
+    shifted = [jnp.roll(unseen, shift, axis) for axis in (0, 1) for shift in (1, -1)]
+    return jnp.stack(shifted).sum(axis=0)

@@ -1,0 +1,232 @@
+"""A whole run: iterations, evaluation at intervals, checkpoints, logs, and stopping at any time."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from rapidtask.agents.agent import Agent
+from rapidtask.envs.environment import Environment
+from rapidtask.errors import InputError
+from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.scores import Scores, score
+from rapidtask.learning.agent_files import CHECKPOINTS, save_agent
+from rapidtask.learning.checkpoint import (
+    checkpoint_path,
+    keep_latest,
+    list_checkpoints,
+    read_latest,
+    restore,
+    save_checkpoint,
+    write_atomically,
+)
+from rapidtask.learning.curriculum import Curriculum
+from rapidtask.learning.logs import RunLog
+from rapidtask.learning.run_config import RunConfig
+from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.policies import make_policy
+from rapidtask.policies.learned import make_learned_policy
+
+EVALUATION_SEED = 1_000_003
+"""Worlds of the evaluations during a run; training draws its own from the run's seed."""
+
+MAX_BAD_ITERATIONS = 3
+"""Iterations in a row without one finite update after which a run ends."""
+
+
+class DivergedError(InputError):
+    """Training gave no finite update for several iterations."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run does beside learning; its results do not depend on it."""
+
+    checkpoint_every: int = 10
+    """Iterations between checkpoints."""
+    keep: int = 3
+    """Checkpoints to keep."""
+    evaluate_every: int = 10
+    """Iterations between evaluations on held-out worlds; 0 for none but the last."""
+    evaluation_episodes: int = 200
+    """Episodes per evaluation."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run shows after each iteration."""
+
+    iteration: int
+    first_iteration: int
+    """Where this process began."""
+    trainer: Trainer
+    seconds: float
+    """Of the whole run so far, compilation left out."""
+    goals_per_episode: float
+    scores: Scores | None
+    """The newest evaluation."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended."""
+
+    stopped_by: int | None
+    """Signal that ended it early, if one did."""
+    scores: Scores | None
+    checkpoint: Path
+
+
+def run(
+    config: RunConfig,
+    folder: Path,
+    options: RunOptions,
+    *,
+    resume: bool = False,
+    show: Callable[[Progress], None] = lambda progress: None,
+) -> RunResult:
+    """Train, from the start or from the newest whole checkpoint, until the configured steps or a signal.
+
+    SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint.
+    """
+    environment = config.world.make()
+    curriculum = Curriculum(config, environment)
+    trainer = Trainer(environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed)
+    state = trainer.init(environment)
+    checkpoints = folder / CHECKPOINTS
+    if resume:
+        state = _resumed(state, trainer, config, checkpoints)
+    elif list_checkpoints(checkpoints):
+        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
+    iteration = int(fetch(state.iteration))
+    leads = jax.process_index() == 0
+    log = RunLog(folder, iteration if resume else None) if leads else None
+    if leads:
+        write_atomically(folder / "config.json", (json.dumps(config.to_json(), indent=2) + "\n").encode())
+
+    evaluator = Evaluator(environment, options.evaluation_episodes)
+    scores: Scores | None = None
+    bad_iterations, saved = 0, None
+    first, seconds = iteration, log.seconds if log is not None else 0.0
+    with _signals() as signals:
+        while iteration < trainer.num_iterations and not signals:
+            began = time.perf_counter()
+            state, metrics = trainer.iterate(curriculum.environment(iteration, trainer.num_iterations), state)
+            record: dict[str, Any] = {name: float(value) for name, value in sorted(metrics.items())}
+            iteration += 1
+            last = iteration == trainer.num_iterations
+            bad_iterations = bad_iterations + 1 if record["skipped_updates"] == 1.0 else 0
+            if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
+                scores = evaluator(fetch(state.learner.learned.agent))
+                record |= {
+                    "evaluation_goals_per_episode": scores.goals_per_episode,
+                    "evaluation_oracle_share_last_third": scores.oracle_share_last_third,
+                }
+            if iteration > first + 1:  # the first iteration of a process is mostly the compiler's
+                seconds += time.perf_counter() - began
+            steps = iteration * trainer.steps_per_iteration
+            if log is not None:
+                log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **_finite(record)})
+            if bad_iterations >= MAX_BAD_ITERATIONS:
+                raise DivergedError(
+                    f"no finite update in {bad_iterations} iterations; the last good checkpoint is kept in "
+                    f"{checkpoints}"
+                )
+            if not bad_iterations and (last or signals or iteration % options.checkpoint_every == 0):
+                _save(state, config, checkpoints, iteration, options.keep)
+                saved = iteration
+            if leads:
+                goals = record["goals_per_episode"]
+                show(Progress(iteration, first, trainer, seconds, goals, scores))
+    if saved != iteration:
+        _save(state, config, checkpoints, iteration, options.keep)
+    if log is not None:
+        save_agent(folder / "agent.safetensors", fetch(state.learner.learned.agent), config)
+        log.close()
+    return RunResult(signals[0] if signals else None, scores, checkpoint_path(checkpoints, iteration))
+
+
+class Evaluator:
+    """Scores agents on held-out worlds; the oracle's episodes there are run once."""
+
+    def __init__(self, environment: Environment, episodes: int):
+        self.environment, self.episodes = environment, episodes
+        self._oracle: np.ndarray | None = None
+
+    def __call__(self, agent: Agent) -> Scores:
+        """Evaluate an agent with sampled actions."""
+        run = lambda policy: run_episodes(self.environment, policy, self.episodes, EVALUATION_SEED)  # noqa: E731
+        if self._oracle is None:
+            self._oracle = run(make_policy("oracle", self.environment))
+        completed = run(make_learned_policy(agent, self.environment))
+        return score("agent", completed, self._oracle, seed=EVALUATION_SEED, world={})
+
+
+def fetch(tree: Any) -> Any:
+    """A tree whose arrays this process holds whole, however they are spread over processes."""
+    if jax.process_count() == 1:
+        return tree
+    return jax.tree.map(
+        lambda x: x.addressable_data(0) if eqx.is_array(x) and x.is_fully_replicated else x, tree
+    )
+
+
+def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints: Path) -> TrainState:
+    found = read_latest(checkpoints)
+    if found is None:
+        return state  # Killed before its first checkpoint: the run starts over.
+    tensors, data, path = found
+    ours, theirs = config.to_json() | {"version": None}, data | {"version": None}
+    for name in ours:
+        if ours[name] != theirs.get(name):
+            raise InputError(f"{path}: was written with another {name}: {theirs.get(name)}, not {ours[name]}")
+    restored = restore(state, tensors, path)
+    if trainer.mesh is None:
+        return restored
+    dynamic, static = eqx.partition(restored, eqx.is_array)
+    return eqx.combine(jax.device_put(dynamic, trainer.shardings(state)), static)
+
+
+def _save(state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int) -> None:
+    if jax.process_count() > 1:
+        dynamic, static = eqx.partition(state, eqx.is_array)
+        state = eqx.combine(multihost_utils.process_allgather(dynamic, tiled=True), static)
+    if jax.process_index() == 0:
+        save_checkpoint(checkpoint_path(checkpoints, iteration), state, config.to_json())
+        keep_latest(checkpoints, keep)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM instead of dying of them; a second one of the same kind kills as usual."""
+    received: list[int] = []
+    previous = {}
+
+    def handle(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(number, previous[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: a number that is not finite is written as its name."""
+    return {name: value if math.isfinite(value) else str(value) for name, value in record.items()}
