@@ -1,7 +1,7 @@
 """The LSTM agent: all that it knows of an episode is in its recurrent state (RL², A2C-LSTM).
 
-Duan et al. 2016 and Wang et al. 2016 (learning to reinforcement learn): previous action and reward are inputs,
-so that learning inside an episode can happen in the activations.
+Duan et al. 2016 and Wang et al. 2016 (learning to reinforcement learn): previous action and reward are
+inputs, so that learning inside an episode can happen in the activations.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent, AgentOutput, Linear
@@ -103,4 +104,4 @@ class LSTMAgent(Agent):
         return self.lstm.inputs(jax.nn.relu(self.torso(x)))
 
     def _output(self, hidden: Float[Array, "*T B H"], x: Float[Array, "*T B I"]) -> AgentOutput:
-        return self.policy(jax.numpy.concatenate([hidden, x], axis=-1))
+        return self.policy(jnp.concatenate([hidden, x], axis=-1))

@@ -234,11 +234,11 @@ class MerlinAgent(Agent):
     def _write_step(
         self, state: MerlinState, first: Bool[Array, " B"], x: Float[Array, "B K"]
     ) -> tuple[MerlinState, StepOutput]:
-        """Read the memory as it was, then write the step's own latent."""
+        """Read the memory as it was, then write the step's own latent, without gradient."""
         memory = state.memory.forget(first)
         view = View(memory.rows, inverse_lengths(memory.rows), memory.mask)
         controller, output = self._control(forget(first, state.controller), x, view)
-        return MerlinState(controller, memory.write(output.latent)), output
+        return MerlinState(controller, memory.write(jax.lax.stop_gradient(output.latent))), output
 
     def _control(
         self, state: ControllerState, x: Float[Array, "B K"], view: View

@@ -1,8 +1,8 @@
 """An MRA-style agent: working memory (LSTM), episodic slots with learned keys, contrastive predictions.
 
 Fortunato et al. 2019 (Memory Recall Agent). A slot keeps a step's input embedding and LSTM output under a
-learned key; a query reads the nearest slots; contrastive predictive coding (van den Oord et al. 2018) makes the
-LSTM's output tell the coming observations from others. docs/rivals.md has equations and deviations.
+learned key; a query reads the nearest slots; contrastive predictive coding (van den Oord et al. 2018) makes
+the LSTM's output tell the coming observations from others. docs/rivals.md has equations and deviations.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class StepInputs(eqx.Module):
 
 
 class MRAAgent(Agent):
-    """m = read(q(e, h⁻)); h = LSTM(h⁻, [e, m]); slot ← key(e, h), [e, h]; policy and baseline from [h, m, x]."""
+    """m = read(q(e, h⁻)); h = LSTM(h⁻, [e, m]); slot ← [e, h] under k(e, h); policy and baseline: [h, m, x]."""
 
     encoder: Encoder
     torso: Linear
@@ -137,7 +137,8 @@ class MRAAgent(Agent):
         self.lstm_reads = Linear(slot, 4 * width, next(keys), bias=False, scale=0.5**0.5)
         self.query_inputs = Linear(torso, config.key_width, next(keys))
         self.query_context = Linear(width, config.key_width, next(keys), bias=False)
-        self.key = Linear(slot, config.key_width, next(keys))
+        # No bias: it would add the same to every slot's score.
+        self.key = Linear(slot, config.key_width, next(keys), bias=False)
         self.policy = PolicyNetwork(width + slot + num_inputs, config.policy_width, num_actions, next(keys))
         self.predict = self.target = None
         if config.prediction_steps:
@@ -179,7 +180,7 @@ class MRAAgent(Agent):
             return state, output.hidden
 
         after, hidden = jax.lax.scan(write, state, still)
-        slots = jnp.concatenate([inputs.embedding, jax.lax.stop_gradient(hidden)], axis=-1)
+        slots = join_slot(inputs.embedding, hidden)
         keys, values = join_rows(state.keys, self.key(slots)), join_rows(state.values, slots)
 
         def read(lstm: LSTMState, step: tuple[StepInputs, Array]) -> tuple[LSTMState, StepOutput]:
@@ -201,7 +202,7 @@ class MRAAgent(Agent):
         keys, values = state.keys.forget(inputs.first), state.values.forget(inputs.first)
         lstm = forget(inputs.first, state.lstm)
         lstm, output = self._control(lstm, inputs, keys.rows, values.rows, keys.mask)
-        slot = jnp.concatenate([inputs.embedding, output.hidden], axis=-1)
+        slot = join_slot(inputs.embedding, output.hidden)
         return MRAState(lstm, keys.write(self.key(slot)), values.write(slot)), output
 
     def _control(
@@ -236,6 +237,11 @@ class MRAAgent(Agent):
         self, output: StepOutput, x: Float[Array, "*T B I"], loss: Float[Array, "*T B"] | None = None
     ) -> AgentOutput:
         return self.policy(jnp.concatenate([output.hidden, output.read, x], axis=-1), loss)
+
+
+def join_slot(embedding: Float[Array, "*T B E"], hidden: Float[Array, "*T B H"]) -> Float[Array, "*T B E+H"]:
+    """The content of a slot; gradients reach the input embedding, not the LSTM's past."""
+    return jnp.concatenate([embedding, jax.lax.stop_gradient(hidden)], axis=-1)
 
 
 def contrastive_loss(

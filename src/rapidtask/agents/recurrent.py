@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import AgentOutput, Linear, Mlp
+from rapidtask.agents.agent import AgentOutput, Linear, Mlp, where_first
 from rapidtask.agents.encoders import Embeddings, Encoder, PixelEncoder, SymbolEncoder
 from rapidtask.envs.environment import TimeStep
+
+State = TypeVar("State")
 
 
 def make_encoder(num_observations: int, width: int, key: PRNGKeyArray, *, pixels: bool) -> Encoder:
@@ -81,11 +85,9 @@ class LSTM(eqx.Module):
         return LSTMState(jax.nn.sigmoid(output) * jnp.tanh(cell), cell)
 
 
-def forget(first: Bool[Array, " B"], state):
+def forget(first: Bool[Array, " B"], state: State) -> State:
     """Zero the state (any pytree with a leading batch axis) of environments whose episode starts here."""
-    return jax.tree.map(
-        lambda x: jnp.where(first.reshape(-1, *[1] * (x.ndim - 1)), jnp.zeros_like(x), x), state
-    )
+    return where_first(first, jax.tree.map(jnp.zeros_like, state), state)
 
 
 class PolicyNetwork(eqx.Module):

@@ -38,9 +38,8 @@ class SlotMemory(eqx.Module):
         return SlotMemory(self.rows, jnp.where(first, 0, self.count))
 
     def write(self, row: Float[Array, "B W"]) -> SlotMemory:
-        """Write the next row, without gradient. A full memory stays as it is."""
+        """Write the next row. A full memory stays as it is."""
         environments = jnp.arange(row.shape[0])
-        row = jax.lax.stop_gradient(row)
         return SlotMemory(self.rows.at[environments, self.count].set(row, mode="drop"), self.count + 1)
 
 
