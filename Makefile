@@ -19,6 +19,7 @@ test: setup
 	$(BIN)/python -m pytest
 
 test-slow: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[cluster]'
 	$(BIN)/python -m pytest -m slow
 
 lint: setup
@@ -27,7 +28,7 @@ lint: setup
 	$(BIN)/pyright
 
 bench: setup
-	$(BIN)/rapidtask bench
+	$(BIN)/python benchmarks/run_all.py
 
 clean:
 	rm -rf .venv build dist demo

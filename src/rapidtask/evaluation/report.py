@@ -9,15 +9,15 @@ from rich.table import Table
 
 from rapidtask.evaluation.scores import Scores
 
-NUM_GOALS_IN_TABLE = 5
+NUM_GOALS_IN_TABLE = 4
 
 
 def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
     """One row per policy."""
-    table = Table(title=title, title_justify="left", caption="mean ± standard error", caption_justify="left")
+    table = Table(title=title, title_justify="left", caption="per episode, mean ± standard error", caption_justify="left")
     table.add_column("policy", no_wrap=True)
-    for heading in ("goals / episode", "last third", "share of oracle", "steps to goals 1, 2, …"):
-        table.add_column(heading, justify="right")
+    for heading in ("goals", "last third", "of oracle", "steps to goals 1, 2, …"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for scores in all_scores:
         steps = "  ".join(f"{mean:.1f}" for mean in scores.steps_to_nth_goal[:NUM_GOALS_IN_TABLE])
         table.add_row(
