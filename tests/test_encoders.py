@@ -48,7 +48,7 @@ def test_vision_network_by_hand(vision):
         return np.stack([correlate(padded, w, mode="valid")[0] for w in weight]) + bias
 
     def pool(x):
-        # Windows of 3, stride 2, "same" padding: it falls on the far side of an even picture, on both of an odd.
+        # Windows of 3, stride 2, "same" padding: on the far side of an even picture, on both of an odd.
         filtered = maximum_filter(x, (1, 3, 3), mode="constant", cval=-np.inf)
         start = 1 if x.shape[-1] % 2 == 0 else 0
         return filtered[:, start::2, start::2]

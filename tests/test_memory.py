@@ -153,7 +153,7 @@ def compiled_memories():
 
 
 def experience(timesteps):
-    """For each environment and step, the transitions (origin, action, place reached) of the episode so far."""
+    """For each environment and step, the transitions (origin, action, place reached) of its episode."""
     t = jax.tree.map(np.asarray, timesteps)
     for env in range(NUM_ENVS):
         history, so_far = [], []

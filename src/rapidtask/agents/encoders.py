@@ -79,7 +79,7 @@ class OrthonormalEncoder(Encoder):
 
 
 class PixelEncoder(Encoder):
-    """The paper's vision network: IMPALA's residual net (16, 32, 32 channels, one block each), linear to D."""
+    """The paper's vision network: IMPALA's residual net (16, 32, 32 channels, a block each), linear to D."""
 
     stages: list[ResidualStage]
     linear: eqx.nn.Linear

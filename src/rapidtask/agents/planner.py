@@ -26,34 +26,39 @@ class LayerNorm(eqx.Module):
     def __call__(self, x: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
         """Normalise."""
         centred = x - x.mean(-1, keepdims=True)
-        return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5) * self.scale + self.offset
+        return (
+            centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5) * self.scale
+            + self.offset
+        )
 
 
 class Attention(eqx.Module):
     """Multi-head attention of queries `[B, Q, D]` to rows `[B, N, D]`, with an additive bias."""
 
-    query: Linear
-    key: Linear
-    value: Linear
-    output: Linear
+    # Not "value": that is the name of the agent's baseline, an output layer, which is optimised differently.
+    to_query: Linear
+    to_key: Linear
+    to_value: Linear
+    to_output: Linear
     num_heads: int = eqx.field(static=True)
 
     def __init__(self, width: int, num_heads: int, key: PRNGKeyArray):
         if width % num_heads:
             raise ValueError(f"width {width} is not a multiple of {num_heads} heads")
         keys = jax.random.split(key, 4)
-        self.query, self.key, self.value = (Linear(width, width, k, bias=False) for k in keys[:3])
-        self.output = Linear(width, width, keys[3])
+        self.to_query, self.to_key, self.to_value = (Linear(width, width, k, bias=False) for k in keys[:3])
+        self.to_output = Linear(width, width, keys[3])
         self.num_heads = num_heads
 
     def __call__(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B Q D"]:
         """Attend; a bias of -inf hides a row (not all of them)."""
-        q, k, v = self._heads(self.query(queries)), self._heads(self.key(rows)), self._heads(self.value(rows))
+        q = self._heads(self.to_query(queries))
+        k, v = self._heads(self.to_key(rows)), self._heads(self.to_value(rows))
         logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
         mixed = jnp.einsum("bhqn,bhnd->bhqd", jax.nn.softmax(logits, axis=-1), v)
-        return self.output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
+        return self.to_output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
 
     def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         split = x.reshape(*x.shape[:2], self.num_heads, -1)
