@@ -2,6 +2,7 @@
 
 from rapidtask.envs.environment import Environment, EnvState, EpisodeOptions, TimeStep
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, make_environment
+from rapidtask.envs.street_options import StreetLearn
 
 __all__ = [
     "DOMAINS",
@@ -9,6 +10,7 @@ __all__ = [
     "Environment",
     "EpisodeOptions",
     "MemoryPlanning",
+    "StreetLearn",
     "TimeStep",
     "make_environment",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import make_memory_planning
 
@@ -15,6 +16,10 @@ class WorldOptions(Protocol):
 
     def make(self) -> Environment:
         """Build the environment."""
+        ...
+
+    def held_out(self) -> WorldOptions:
+        """The same options for worlds that are kept for evaluation."""
         ...
 
 
@@ -31,8 +36,12 @@ class MemoryPlanning(EpisodeOptions):
         """Build the environment."""
         return Environment(make_memory_planning(self.size, respawn=self.respawn), self)
 
+    def held_out(self) -> MemoryPlanning:
+        """The same: 16! worlds are not met twice."""
+        return self
 
-DOMAINS: dict[str, type] = {"memory-planning": MemoryPlanning}
+
+DOMAINS: dict[str, type] = {"memory-planning": MemoryPlanning, "streetlearn": StreetLearn}
 
 
 def make_environment(name: str, **options: Any) -> Environment:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from rapidtask.cities.catalogue import load_cities
+import jax
+
+from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
@@ -23,7 +25,7 @@ class StreetLearn(EpisodeOptions):
 
     episode_steps: int = 200
     """Steps per episode."""
-    city: str = "train"
+    city: str = TRAIN
     """"train", "held-out", the name of a city (several joined by commas), or a file."""
     cities: str | None = None
     """Directory of city files; by default that of the variable RAPIDTASK_CITIES, else generated cities."""
@@ -61,10 +63,17 @@ class StreetLearn(EpisodeOptions):
         """
         return _sample(self, load_cities(self.city, self.cities))
 
-    def stream(self) -> StreetPoolStream:
-        """Fresh pools for training, sampled in the background; a held-out city is refused."""
+    def stream(self, *seeds: int) -> StreetPoolStream:
+        """Fresh pools for training, sampled in the background; a held-out city is refused.
+
+        Pool n is a function of the options (their seed among them), of `seeds` (such as a run's), and of n.
+        """
         cities = load_cities(self.city, self.cities, training=True)
-        return StreetPoolStream(cities, self.num_worlds, self.seed, self.neighbourhoods)
+        return StreetPoolStream(cities, self.num_worlds, (self.seed, *seeds), self.neighbourhoods)
+
+    def held_out(self) -> StreetLearn:
+        """The same options in the held-out city."""
+        return replace(self, city=HELD_OUT_GROUP)
 
     def make(self) -> Environment:
         """Build the environment."""
@@ -74,4 +83,6 @@ class StreetLearn(EpisodeOptions):
 @lru_cache(maxsize=8)
 def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
     # The cities are part of the key: what a name stands for can change with the directory.
-    return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
+    # Arrays that are kept must be real ones, even if the first to ask is a function being traced.
+    with jax.ensure_compile_time_eval():
+        return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)

@@ -32,10 +32,10 @@ from rapidtask.learning.checkpoint import (
     save_checkpoint,
     write_atomically,
 )
-from rapidtask.learning.curriculum import Curriculum
 from rapidtask.learning.logs import RunLog
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.learning.training_worlds import TrainingWorlds
 from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
 
@@ -101,10 +101,11 @@ def run(
 
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint.
     """
-    environment = config.world.make()
-    curriculum = Curriculum(config, environment)
-    trainer = Trainer(environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed)
-    state = trainer.init(environment)
+    worlds = TrainingWorlds(config)
+    trainer = Trainer(
+        worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
+    )
+    state = trainer.init(worlds.environment)
     checkpoints = folder / CHECKPOINTS
     if resume:
         state = _resumed(state, trainer, config, checkpoints)
@@ -116,14 +117,15 @@ def run(
     if leads:
         write_atomically(folder / "config.json", (json.dumps(config.to_json(), indent=2) + "\n").encode())
 
-    evaluator = Evaluator(environment, options.evaluation_episodes)
+    evaluator = Evaluator(config.world.held_out().make(), options.evaluation_episodes)
     scores: Scores | None = None
     bad_iterations, saved = 0, None
     first, seconds = iteration, log.seconds if log is not None else 0.0
-    with _signals() as signals:
+    with worlds, _signals() as signals:
         while iteration < trainer.num_iterations and not signals:
             began = time.perf_counter()
-            state, metrics = trainer.iterate(curriculum.environment(iteration, trainer.num_iterations), state)
+            state = worlds.enter(state, iteration, trainer)
+            state, metrics = trainer.iterate(worlds.environment, state)
             record: dict[str, Any] = {name: float(value) for name, value in sorted(metrics.items())}
             iteration += 1
             last = iteration == trainer.num_iterations

@@ -1,6 +1,9 @@
 """Worlds: the tables of RTS problems, and where the worlds of episodes come from."""
 
 from rapidtask.worlds.memory_planning import make_memory_planning, make_torus
+from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.street_stream import StreetPoolStream
+from rapidtask.worlds.streets import StreetPool, sample_pool
 from rapidtask.worlds.world import (
     EpisodeWorld,
     Rules,
@@ -14,7 +17,10 @@ from rapidtask.worlds.world import (
 
 __all__ = [
     "EpisodeWorld",
+    "NeighbourhoodOptions",
     "Rules",
+    "StreetPool",
+    "StreetPoolStream",
     "World",
     "WorldError",
     "WorldPool",
@@ -22,5 +28,6 @@ __all__ = [
     "make_pool",
     "make_torus",
     "make_world",
+    "sample_pool",
     "world_from_graph",
 ]

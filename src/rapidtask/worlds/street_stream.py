@@ -23,12 +23,12 @@ class StreetPoolStream:
         self,
         cities: Sequence[CityGraph],
         num_worlds: int,
-        seed: int,
+        seed: int | Sequence[int],
         options: NeighbourhoodOptions | None = None,
     ) -> None:
         self._cities = tuple(cities)
         self._num_worlds = num_worlds
-        self._seed = seed
+        self._seeds = (seed,) if isinstance(seed, int) else tuple(seed)
         self._options = options or NeighbourhoodOptions()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="street-pool")
         self._started: dict[int, Future[StreetPool]] = {}
@@ -71,4 +71,4 @@ class StreetPoolStream:
         self.close()
 
     def _sample(self, number: int) -> StreetPool:
-        return sample_pool(self._cities, self._num_worlds, (self._seed, number), self._options)
+        return sample_pool(self._cities, self._num_worlds, (*self._seeds, number), self._options)

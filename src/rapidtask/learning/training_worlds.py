@@ -1,0 +1,124 @@
+"""Which worlds each iteration of a run trains in: smaller grids first, or fresh pools of neighbourhoods."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from types import TracebackType
+
+import equinox as eqx
+import jax
+
+from rapidtask.envs.environment import Environment
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.errors import InputError
+from rapidtask.learning.rollout import Actors
+from rapidtask.learning.run_config import RunConfig
+from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.worlds.memory_planning import make_torus
+from rapidtask.worlds.world import make_pool
+
+CURRICULUM_SHARE = 0.25
+"""Share of the run spent on the sizes before the last, in equal parts."""
+
+
+class TrainingWorlds:
+    """The environments of a run, numbered: which one an iteration trains in follows from the iteration alone.
+
+    All have equal shapes and static fields, so that nothing is compiled again. A street world's environment
+    number n holds pool n of `StreetLearn.stream`, which refuses held-out cities; pool n + 1 is sampled in the
+    background meanwhile. Of a curriculum, environment n is the n-th size.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._stream = None
+        self._sizes: list[Environment] = []
+        if isinstance(config.world, StreetLearn):
+            if config.curriculum:
+                raise InputError("curriculum: only the Memory&Planning Game has sizes to start from")
+            self._stream = config.world.stream(config.seed)
+            self._environment = self._take(0)
+        else:
+            self._environment = config.world.make()
+            self._sizes = [_smaller(config, self._environment, size) for size in config.curriculum]
+            self._sizes.append(self._environment)
+            self._environment = self._sizes[0]
+        self._number = 0
+
+    @property
+    def environment(self) -> Environment:
+        """The one entered last; before that the first."""
+        return self._environment
+
+    def enter(self, state: TrainState, iteration: int, trainer: Trainer) -> TrainState:
+        """Go to the environment of an iteration; where it is a new one, the actors start their next episodes.
+
+        Returns:
+            The state to go on with: worlds never change within an episode.
+        """
+        number = self.number(iteration, trainer)
+        if number != self._number:
+            self._environment = self._sizes[number] if self._sizes else self._take(number)
+            self._number = number
+        if iteration > 0 and self.number(iteration - 1, trainer) != number:
+            state = eqx.tree_at(lambda s: s.actors, state, _restart(self._environment, state.actors))
+        return state
+
+    def number(self, iteration: int, trainer: Trainer) -> int:
+        """Number of an iteration's environment."""
+        if self._sizes:
+            before = len(self._sizes) - 1
+            stage = int(iteration / (CURRICULUM_SHARE * trainer.num_iterations) * before) if before else 0
+            return min(stage, before)
+        return iteration // iterations_per_pool(self._environment, trainer)
+
+    def close(self) -> None:
+        """Stop sampling in the background."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def __enter__(self) -> TrainingWorlds:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _take(self, number: int) -> Environment:
+        assert self._stream is not None
+        options = self._config.world
+        assert isinstance(options, StreetLearn)
+        return Environment(self._stream.take(number).pool, options)
+
+
+def iterations_per_pool(environment: Environment, trainer: Trainer) -> int:
+    """Iterations until about as many episodes have begun as the pool has worlds, in whole episodes."""
+    num_worlds = environment.pool.worlds.num_states.shape[0]
+    # An episode takes one step more: that to the first timestep of the next.
+    episode = environment.options.episode_steps + 1
+    iterations = -(-num_worlds * episode // trainer.steps_per_iteration)
+    whole = episode // math.gcd(episode, trainer.num_steps)
+    return max(1, -(-iterations // whole)) * whole
+
+
+@eqx.filter_jit
+def _restart(environment: Environment, actors: Actors) -> Actors:
+    """The actors at the start of the episodes that follow the current ones, in another pool of worlds."""
+    following = jax.vmap(lambda key: jax.random.fold_in(key, environment.options.episode_steps))
+    env_states, timestep = environment.reset_batch(following(actors.env_states.key))
+    return eqx.tree_at(lambda a: (a.env_states, a.timestep), actors, (env_states, timestep))
+
+
+def _smaller(config: RunConfig, environment: Environment, size: int) -> Environment:
+    world = config.world
+    if not isinstance(world, MemoryPlanning):
+        raise InputError("curriculum: only the Memory&Planning Game has sizes to start from")
+    if not 2 <= size <= world.size:
+        raise InputError(f"curriculum: size {size} is not between 2 and the world's {world.size}")
+    torus = make_torus(size, respawn=world.respawn, num_slots=world.size**2)
+    # Rules are part of the compiled program, so they keep naming the final size; agents never read it.
+    torus = dataclasses.replace(torus, rules=environment.rules)
+    return Environment(make_pool(torus, shuffle_observations=True), environment.options)
