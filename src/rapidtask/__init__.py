@@ -1,7 +1,15 @@
 """Rapid task-solving in novel environments: worlds, environments, agents, learning, evaluation."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gymnasium.envs.registration import register, registry
 
+if TYPE_CHECKING:
+    from rapidtask.learning.agent_files import load_agent
+
+__all__ = ["__version__", "load_agent"]
 __version__ = "0.1.0"
 
 # Gymnasium has no plugins: the import registers. Names only, so that it stays quick (no JAX).
@@ -11,3 +19,11 @@ if "rapidtask/MemoryPlanning-v0" not in registry:
         entry_point="rapidtask.envs.gymnasium_env:MemoryPlanningEnv",
         vector_entry_point="rapidtask.envs.gymnasium_env:MemoryPlanningVectorEnv",
     )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "load_agent":  # needs JAX, which takes a second to import
+        from rapidtask.learning.agent_files import load_agent
+
+        return load_agent
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

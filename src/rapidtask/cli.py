@@ -14,10 +14,10 @@ import tyro
 import rapidtask
 from rapidtask.agents import AGENTS
 from rapidtask.commands.demo import Demo
-from rapidtask.commands.evaluate import Evaluate
+from rapidtask.commands.evaluate import Evaluate, world_of_checkpoint
 from rapidtask.commands.play import Play
 from rapidtask.commands.train import Train
-from rapidtask.envs.registry import DOMAINS
+from rapidtask.envs.registry import DOMAINS, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for
 
@@ -45,10 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"rapidtask {rapidtask.__version__}")
         return
     try:
-        arguments, chosen = take_choices(arguments)
-        commands = {name: specialise(command, chosen) for name, command in COMMANDS.items()}
+        rest, chosen = take_choices(arguments)
+        world = DOMAINS[chosen["world"]]()
+        if arguments[:1] == ["evaluate"] and not any(a.partition("=")[0] == "--world" for a in arguments):
+            world = world_of_checkpoint(arguments) or world
+        commands = {name: specialise(command, chosen, world) for name, command in COMMANDS.items()}
         command = tyro.extras.subcommand_cli_from_dict(
-            commands, prog="rapidtask", description=DESCRIPTION, args=arguments
+            commands, prog="rapidtask", description=DESCRIPTION, args=rest
         )
         use_compilation_cache()
         command.run()
@@ -81,12 +84,12 @@ def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, chosen
 
 
-def specialise(command: type, chosen: dict[str, str]) -> type:
+def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> type:
     """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
     recipe = chosen["recipe"]
     agent = epn_for(recipe) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
     defaults = {
-        "world": DOMAINS[chosen["world"]](),
+        "world": world,
         "agent": agent,
         "learning": RECIPES[recipe],
     }

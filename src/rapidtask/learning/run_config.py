@@ -46,13 +46,12 @@ class RunConfig:
             "curriculum": list(self.curriculum),
         }
 
-    def make_agent(self, key: Any = None) -> Agent:
-        """The run's agent with fresh weights."""
+    def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
+        """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
         environment = self.world.make()
         key = jax.random.key(self.seed) if key is None else key
-        return self.agent.make(
-            environment.num_observations, environment.num_actions, environment.options.episode_steps, key
-        )
+        episode_steps = episode_steps or environment.options.episode_steps
+        return self.agent.make(environment.num_observations, environment.num_actions, episode_steps, key)
 
 
 def run_config_from_json(data: dict) -> RunConfig:
