@@ -43,12 +43,19 @@ all_rivals = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.key
 
 @functools.cache
 def make_agent(config, *, pixels=False):
-    def make(key):
-        agent = config.make(NUM_OBSERVATIONS, NUM_ACTIONS, EPISODE_STEPS, key, pixels=pixels)
-        # Small fresh heads would hide differences; large keys make attention choose.
-        return jax.tree.map(lambda x: 2 * x if eqx.is_array(x) else x, agent)
+    """An agent with parameters from NumPy: XLA takes many seconds to compile an initialisation.
 
-    return eqx.filter_jit(make)(jax.random.key(0))
+    They are larger than fresh ones: small heads would hide differences, and large keys make attention choose.
+    """
+    draw = np.random.default_rng(0)
+
+    def fill(leaf):
+        scale = 2 / np.sqrt(leaf.shape[0]) if len(leaf.shape) == 2 else 0.1
+        return jnp.asarray(scale * draw.normal(size=leaf.shape), leaf.dtype)
+
+    make = functools.partial(config.make, NUM_OBSERVATIONS, NUM_ACTIONS, EPISODE_STEPS, pixels=pixels)
+    agent = eqx.filter_eval_shape(make, jax.random.key(0))
+    return jax.tree.map(lambda x: fill(x) if isinstance(x, jax.ShapeDtypeStruct) else x, agent)
 
 
 def make_timesteps(first, seed=0):

@@ -100,7 +100,7 @@ class StepInputs(eqx.Module):
 
 
 class MRAAgent(Agent):
-    """m = read(q(e, h⁻)); h = LSTM(h⁻, [e, m]); slot ← [e, h] under k(e, h); policy and baseline: [h, m, x]."""
+    """m = read(q(e, h⁻)); h = LSTM(h⁻, [e, m]); slot ← [e, h] under k(e, h); policy, value: [h, m, x]."""
 
     encoder: Encoder
     torso: Linear
