@@ -7,10 +7,10 @@ from PIL import Image
 from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.city_graph import CityError
-from rapidtask.cities.commands import ImportCity, ListCities, ShowCity
 from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
+from rapidtask.commands.cities import ImportCity, ListCities, ShowCity
 from rapidtask.envs.render import Scene
 from rapidtask.envs.render_streets import AGENT, GOAL, HEADER, TRAIL, street_rgb
 from rapidtask.envs.street_options import StreetLearn

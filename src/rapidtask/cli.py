@@ -13,6 +13,7 @@ import tyro
 
 import rapidtask
 from rapidtask.agents import AGENTS
+from rapidtask.commands.cities import Cities
 from rapidtask.commands.demo import Demo
 from rapidtask.commands.evaluate import Evaluate, world_of_checkpoint
 from rapidtask.commands.play import Play
@@ -35,7 +36,13 @@ Commands that act in a world take --world NAME ({", ".join(DOMAINS)}) and the wo
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 """
 
-COMMANDS: dict[str, type] = {"demo": Demo, "train": Train, "evaluate": Evaluate, "play": Play}
+COMMANDS: dict[str, type] = {
+    "demo": Demo,
+    "train": Train,
+    "evaluate": Evaluate,
+    "play": Play,
+    "cities": Cities,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -88,12 +95,13 @@ def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> ty
     """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
     recipe = chosen["recipe"]
     agent = epn_for(recipe) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
+    names = {field.name for field in dataclasses.fields(command)}
     defaults = {
-        "world": world,
+        # What does not learn acts in worlds that nothing was learned in.
+        "world": world if "learning" in names else world.held_out(),
         "agent": agent,
         "learning": RECIPES[recipe],
     }
-    names = {field.name for field in dataclasses.fields(command)}
     fields = [
         (name, type(default), dataclasses.field(default=default, kw_only=True))
         for name, default in defaults.items()

@@ -15,6 +15,9 @@ from rapidtask.cities.loaders import city_name, file_ending, load_city
 CITIES_VARIABLE = "RAPIDTASK_CITIES"
 """Environment variable that names the directory of city files."""
 
+DEFAULT_DIRECTORY = "cities"
+"""Directory of city files where neither an option nor the variable names one; it need not exist."""
+
 HELD_OUT_REGIONS = frozenset({"paris_se", HELD_OUT})
 """Names that are never trained on: the paper's held-out region, and its generated stand-in."""
 
@@ -38,10 +41,10 @@ class CityEntry:
 
 
 def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | None:
-    """The directory of city files: the one given, or the environment variable's, or none."""
+    """The directory of city files: the one given, or the environment variable's, or `cities`, or none."""
     chosen = directory if directory is not None else os.environ.get(CITIES_VARIABLE)
     if not chosen:
-        return None
+        return Path(DEFAULT_DIRECTORY) if Path(DEFAULT_DIRECTORY).is_dir() else None
     path = Path(chosen)
     if not path.is_dir():
         origin = "" if directory is not None else f" (from {CITIES_VARIABLE})"
@@ -74,23 +77,26 @@ def select_cities(name: str, directory: str | os.PathLike[str] | None = None) ->
 
     "train" and "held-out" are the two groups: of the directory's files if it has any of that group, else of
     the generated cities, so that real and generated cities are not mixed unless asked for by name. Anything
-    else is the name of one city, several joined by commas, or a file.
+    else is the name of one city or a file. Several are joined by commas; each counts once.
     """
     entries = list_cities(directory)
-    if name in (TRAIN, HELD_OUT_GROUP):
-        group = [entry for entry in entries if entry.held_out == (name == HELD_OUT_GROUP)]
-        return [entry for entry in group if entry.path is not None] or group
     by_name = {entry.name: entry for entry in entries}
-    chosen = []
+    chosen: dict[CityEntry, None] = {}
     for part in name.split(","):
-        if part in by_name:
-            chosen.append(by_name[part])
+        if part in (TRAIN, HELD_OUT_GROUP):
+            group = [entry for entry in entries if entry.held_out == (part == HELD_OUT_GROUP)]
+            chosen |= dict.fromkeys([entry for entry in group if entry.path is not None] or group)
+        elif part in by_name:
+            chosen[by_name[part]] = None
         elif Path(part).exists():
             own = city_name(Path(part))
-            chosen.append(CityEntry(own, Path(part), own in HELD_OUT_REGIONS))
+            chosen[CityEntry(own, Path(part), own in HELD_OUT_REGIONS)] = None
+        elif file_ending(Path(part)) is not None:
+            raise CityError(f"{part}: no such file")
         else:
-            raise CityError(f"{part}: no such city or file; there are train, held-out, {', '.join(by_name)}")
-    return chosen
+            known = ", ".join((TRAIN, HELD_OUT_GROUP, *by_name))
+            raise CityError(f"{part}: no such city or file; there are {known}")
+    return list(chosen)
 
 
 def load_cities(
@@ -100,7 +106,7 @@ def load_cities(
 
     Args:
         name: "train", "held-out", names of cities, or a file.
-        directory: where city files are; by default the environment variable RAPIDTASK_CITIES.
+        directory: where city files are; by default see `cities_directory`.
         training: whether an agent will learn on them: then a held-out city is refused.
     """
     chosen = select_cities(name, directory)

@@ -28,7 +28,7 @@ class StreetLearn(EpisodeOptions):
     city: str = TRAIN
     """"train", "held-out", the name of a city (several joined by commas), or a file."""
     cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, else generated cities."""
+    """Directory of city files; by default the variable RAPIDTASK_CITIES, or ./cities. Without: generated."""
     rules: Literal["paper", "release"] = "paper"
     """The paper's rules (arriving completes a task, then a new start), or the released code's (collect)."""
     num_intersections: int | None = None

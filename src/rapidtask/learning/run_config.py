@@ -48,7 +48,8 @@ class RunConfig:
 
     def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
         """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
-        environment = self.world.make()
+        # Any of its worlds tells the sizes; there are fewer held-out cities to load than training ones.
+        environment = self.world.held_out().make()
         key = jax.random.key(self.seed) if key is None else key
         episode_steps = episode_steps or environment.options.episode_steps
         return self.agent.make(environment.num_observations, environment.num_actions, episode_steps, key)

@@ -1,4 +1,4 @@
-"""`rapidtask cities import | list | show`: a dataclass of options each, with a `run` method."""
+"""`rapidtask cities import | list | show`: the cities that street worlds are sampled from."""
 
 from __future__ import annotations
 
@@ -7,30 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import tyro
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cities.catalogue import list_cities, load_cities
-from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, load_cities
+from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
-
-STREETS, NEAR, START = "#b8bcc4", "#2563eb", "#ea580c"
-"""Colours of the city, the neighbourhood and its centre."""
+from rapidtask.worlds.street_growth import NeighbourhoodOptions
 
 
 @dataclass(frozen=True)
 class ImportCity:
     """Read a city from a file (GEXF, GraphML, OpenStreetMap, StreetLearn LevelDB) or by its place name."""
 
-    source: Annotated[str, tyro.conf.Positional]
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE|PLACE")]
     """A file, or a place such as "Ghent, Belgium" (needs OSMnx and a network)."""
-    out: Path = Path("cities")
+    out: Path = Path(DEFAULT_DIRECTORY)
     """Directory to save it in, as NAME.gexf.gz."""
     name: str | None = None
     """Its name; by default the file's or the place's."""
@@ -55,8 +50,8 @@ class ListCities:
     """List the cities there are: the generated ones, and those of a directory."""
 
     cities: str | None = None
-    """Directory of city files; by default that of the environment variable RAPIDTASK_CITIES."""
-    statistics: bool = False
+    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+    statistics: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure each city (loads them all)."""
 
     def run(self) -> None:
@@ -87,10 +82,10 @@ class ListCities:
 class ShowCity:
     """Draw the map of a city, and a neighbourhood sampled in it."""
 
-    city: Annotated[str, tyro.conf.Positional]
+    city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
     """Name of a city, or a file."""
     cities: str | None = None
-    """Directory of city files; by default that of the environment variable RAPIDTASK_CITIES."""
+    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path | None = None
     """Where the picture goes; by default CITY.png."""
     rules: Literal["paper", "release"] = "paper"
@@ -106,7 +101,10 @@ class ShowCity:
         if more:
             raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
         out = self.out or Path(f"{city.name}.png")
-        figure = draw_city(city, self.rules, self.num_intersections, self.seed)
+        # Here, because matplotlib takes its time and no other command needs it.
+        from rapidtask.worlds.street_map import draw_city
+
+        figure = draw_city(city, NeighbourhoodOptions(self.rules, self.num_intersections), self.seed)
         try:
             figure.savefig(out, dpi=100)
         except (OSError, ValueError) as error:
@@ -115,47 +113,20 @@ class ShowCity:
         Console().print(f"map: {out}", highlight=False, soft_wrap=True)
 
 
-def draw_city(
-    city: CityGraph, rules: Literal["paper", "release"], num_intersections: int | None, seed: int
-) -> Figure:
-    """The map of a city with a neighbourhood sampled in it, and beside it the neighbourhood alone."""
-    # Here, because worlds know cities and not the other way round.
-    from rapidtask.worlds.street_growth import NeighbourhoodOptions
-    from rapidtask.worlds.streets import sample_pool
+@dataclass(frozen=True)
+class Cities:
+    """Import, list and show the cities that street worlds are sampled from."""
 
-    pool = sample_pool([city], 1, seed, NeighbourhoodOptions(rules, num_intersections))
-    lines = [line[:, ::-1] for line in pool.lines(0)]
-    centre = (city.lng[pool.centre[0]], city.lat[pool.centre[0]])
-    all_streets = np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2)
-    figure = Figure(figsize=(14, 7), layout="constrained")
-    whole, near = figure.subplots(1, 2)
-    for axes, width in ((whole, 0.5), (near, 1.5)):
-        axes.add_collection(LineCollection(list(all_streets), colors=STREETS, linewidths=width))
-        axes.add_collection(LineCollection(lines, colors=NEAR, linewidths=2 * width + 0.8))
-        axes.set_aspect(1 / np.cos(np.radians(city.lat.mean())))
-        axes.set_axis_off()
-    whole.autoscale()
-    whole.plot(*centre, "o", markersize=22, markerfacecolor="none", markeredgecolor=START, markeredgewidth=2)
-    whole.set_title(f"{city.name}: {city.num_nodes} nodes, {city.num_intersections} intersections")
-    ends = np.array([line[0] for line in lines])
-    near.plot(*ends.T, "o", color=NEAR, markersize=6)
-    near.plot(*centre, "o", markersize=14, markerfacecolor="none", markeredgecolor=START, markeredgewidth=2)
-    for line in lines:
-        # A short arrow out of each node: one for each oriented street, that is, for each state.
-        step = line[1] - line[0]
-        step = step / max(float(np.hypot(*step)), 1e-12) * np.ptp(ends, axis=0).max() * 0.045
-        near.annotate(
-            "", line[0] + step, line[0], arrowprops={"arrowstyle": "-|>", "color": "#1f2937", "lw": 1.4}
-        )
-    low, high = np.concatenate(lines).min(0), np.concatenate(lines).max(0)
-    room = 0.12 * (high - low).max()
-    near.set_xlim(low[0] - room, high[0] + room)
-    near.set_ylim(low[1] - room, high[1] + room)
-    near.set_title(
-        f"{pool.options.intersections} intersections, {rules} rules: {len(np.unique(ends, axis=0))} nodes, "
-        f"{len(lines)} oriented streets"
-    )
-    return figure
+    command: Annotated[
+        Annotated[ImportCity, tyro.conf.subcommand("import")]
+        | Annotated[ListCities, tyro.conf.subcommand("list")]
+        | Annotated[ShowCity, tyro.conf.subcommand("show")],
+        tyro.conf.arg(name=""),
+    ]
+
+    def run(self) -> None:
+        """Run the subcommand."""
+        self.command.run()
 
 
 def describe(statistics: CityStatistics) -> str:
