@@ -86,7 +86,7 @@ def make_policies(options: Evaluate, environment: Environment) -> dict[str, Poli
             raise InputError("--greedy is about a trained agent; it needs a --checkpoint")
         return policies
     agent, config = load_agent(path, episode_steps=environment.options.episode_steps)
-    trained = config.world.make()
+    trained = config.world.held_out().make()
     ours = (environment.num_actions, environment.num_observations)
     theirs = (trained.num_actions, trained.num_observations)
     if ours[0] != theirs[0] or ours[1] > theirs[1]:

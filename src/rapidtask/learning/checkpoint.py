@@ -77,7 +77,10 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict]:
     text = metadata.get("config", "")
     if checksum(tensors.items(), text) != metadata.get("sha256"):
         raise CheckpointError(f"{path}: its content does not match its checksum")
-    return tensors, json.loads(text)
+    try:
+        return tensors, json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CheckpointError(f"{path}: its configuration is not JSON ({error})") from None
 
 
 def restore(tree: Tree, tensors: dict[str, np.ndarray], path: Path) -> Tree:
@@ -87,14 +90,16 @@ def restore(tree: Tree, tensors: dict[str, np.ndarray], path: Path) -> Tree:
         raise CheckpointError(f"{path}: holds no tensor {missing[0]!r} ({len(missing)} missing)")
 
     def load(leaf: Any, name: str) -> Any:
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(jnp.asarray(tensors[name]))
-        if (tensors[name].shape, tensors[name].dtype) != (leaf.shape, leaf.dtype):
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        expected = jax.eval_shape(jax.random.key_data, leaf) if is_key else leaf
+        tensor = tensors[name]
+        if (tensor.shape, tensor.dtype) != (expected.shape, expected.dtype):
             raise CheckpointError(
-                f"{path}: tensor {name!r} is {tensors[name].dtype}{tensors[name].shape}, "
-                f"expected {leaf.dtype}{leaf.shape}"
+                f"{path}: tensor {name!r} is {tensor.dtype}{tensor.shape}, "
+                f"expected {expected.dtype}{expected.shape}"
             )
-        return jnp.asarray(tensors[name])
+        array = jnp.asarray(tensor)
+        return jax.random.wrap_key_data(array) if is_key else array
 
     dynamic, static = eqx.partition(tree, _is_array)
     leaves, structure = jax.tree.flatten(dynamic)
@@ -138,9 +143,14 @@ def read_latest(folder: Path) -> tuple[dict[str, np.ndarray], dict, Path] | None
     return None
 
 
-def keep_latest(folder: Path, count: int) -> None:
-    """Delete all but the newest checkpoints."""
-    for path in list_checkpoints(folder)[count:]:
+def keep_latest(newest: Path, count: int) -> None:
+    """Delete all but the newest checkpoints up to the one just written.
+
+    What is called newer was found damaged when the run was resumed, and must not count in place of a whole
+    one; the run writes it again when it gets there.
+    """
+    written = [path for path in list_checkpoints(newest.parent) if path.name <= newest.name]
+    for path in written[count:]:
         path.unlink()
 
 

@@ -14,16 +14,29 @@ def connect(spelled: str) -> None:
         spelled: `coordinator:port,process_id,num_processes`, or "auto" to take them from the cluster's
             environment variables (Slurm, Open MPI, TPU pods).
     """
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
     if spelled == "auto":
-        jax.distributed.initialize()
+        try:
+            jax.distributed.initialize()
+        except ValueError as error:
+            raise InputError(
+                f"--distributed auto: found no cluster in the environment's variables ({error}); "
+                "give coordinator:port,process_id,num_processes instead"
+            ) from None
         return
+    address, process, count = parse(spelled)
+    jax.distributed.initialize(address, num_processes=count, process_id=process)
+
+
+def parse(spelled: str) -> tuple[str, int, int]:
+    """Address of the coordinator, number of this process, number of processes."""
     parts = spelled.split(",")
-    if len(parts) != 3 or not parts[1].isdigit() or not parts[2].isdigit() or ":" not in parts[0]:
+    port = parts[0].rpartition(":")[2]
+    if len(parts) != 3 or ":" not in parts[0] or not all(p.isdigit() for p in (port, *parts[1:])):
         raise InputError(
             f"--distributed is {spelled!r}, expected coordinator:port,process_id,num_processes or auto"
         )
     address, process, count = parts[0], int(parts[1]), int(parts[2])
     if process >= count:
         raise InputError(f"--distributed: process_id {process} is not below num_processes {count}")
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(address, num_processes=count, process_id=process)
+    return address, process, count

@@ -31,7 +31,9 @@ class RunLog:
         self.seconds: float = kept[-1]["seconds"] if kept else 0.0
         """Seconds of training logged so far."""
         self._file = self.path.open("a", encoding="utf-8")
-        self._events = SummaryWriter(str(folder / "tensorboard"))
+        # TensorBoard forgets what an earlier process logged beyond the checkpoint.
+        purge = None if resume_after is None else (kept[-1]["steps"] if kept else 0) + 1
+        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=purge)
 
     def write(self, record: dict[str, Any]) -> None:
         """Append one record; it must have `iteration` and `steps`."""
@@ -41,9 +43,13 @@ class RunLog:
             if isinstance(value, int | float) and name not in ("iteration", "steps"):
                 self._events.add_scalar(name, value, record["steps"])
 
+    def sync(self) -> None:
+        """Return when all that was logged is on disk, as it must be before a checkpoint that follows it."""
+        os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Flush and close; what was logged is on disk afterwards."""
-        os.fsync(self._file.fileno())
+        self.sync()
         self._file.close()
         self._events.close()
 

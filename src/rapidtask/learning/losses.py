@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,7 +16,7 @@ from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.rollout import Rollout, log_probability_of
 from rapidtask.learning.value_map import PrivilegedLabels, ValueMapHeads, label
-from rapidtask.learning.vtrace import vtrace
+from rapidtask.learning.vtrace import VTrace, vtrace
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -49,18 +51,29 @@ class Weights(eqx.Module):
     entropy: Float[Array, ""]
 
 
-def prepare(agent: Agent, environment: Environment, config: LearningConfig, rollout: Rollout) -> Samples:
-    """Targets, memories and labels `[T, B]` of a rollout taken with the agent's current weights."""
+def prepare(
+    agent: Agent, environment: Environment, config: LearningConfig, rollout: Rollout, *, on_policy: bool
+) -> Samples:
+    """Targets, memories and labels `[T, B]` of a rollout.
+
+    Args:
+        agent: the agent with its current weights.
+        environment: gives the rules that labels are inferred with.
+        config: options of learning.
+        rollout: what to learn from.
+        on_policy: whether the weights are still those that acted; else V-trace corrects for the change.
+    """
     assert isinstance(agent, EPN)
-    targets = jax.vmap(
-        lambda tm1, t, rewards, discounts: vtrace(
-            tm1, t, rewards, discounts, jnp.ones_like(rewards), lambda_=config.lambda_
-        ),
-        in_axes=1,
-        out_axes=1,
-    )(rollout.values[:-1], rollout.values[1:], rollout.rewards, rollout.discounts(config.discount))
-    timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
-    memories, _ = agent.recall_all(rollout.agent_state, timesteps)
+    memories, _ = agent.recall_all(rollout.agent_state, rollout.timesteps)
+    values, log_probability = rollout.values, rollout.log_probability
+    if not on_policy:
+        embeddings = agent.embed()
+        output = jax.lax.map(
+            lambda step: agent.act(step[0], step[1], embeddings, bucketed=True), (memories, rollout.timesteps)
+        )
+        values, log_probability = output.value, log_probability_of(output.logits[:-1], rollout.actions)
+    targets = targets_of(rollout, values, log_probability, config)
+    memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(
         timesteps,
         rollout.actions,
@@ -71,6 +84,20 @@ def prepare(agent: Agent, environment: Environment, config: LearningConfig, roll
         memories,
         label_all(memories, timesteps, environment) if config.value_map_weight else None,
     )
+
+
+def targets_of(
+    rollout: Rollout,
+    values: Float[Array, "T1 B"],
+    log_probability: Float[Array, "T B"],
+    config: LearningConfig,
+) -> VTrace:
+    """V-trace targets `[T, B]` from the current baseline and log-probabilities of the actions taken."""
+    # What follows a last timestep is another episode: no difference may flow back from there.
+    ratios = rollout.happened * jnp.exp(log_probability - rollout.log_probability)
+    one = partial(vtrace, lambda_=config.lambda_, rho_bar=config.rho_bar, c_bar=config.c_bar)
+    inputs = (values[:-1], values[1:], rollout.rewards, rollout.discounts(config.discount), ratios)
+    return jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
 
 
 def label_all(memories: Memory, timesteps: TimeStep, environment: Environment) -> PrivilegedLabels:
@@ -109,22 +136,10 @@ def sequence_loss(
     acted = jax.tree.map(lambda x: x[:-1], _without_rows(output))
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
-    targets = jax.vmap(
-        lambda tm1, t, rewards, discounts, ratios: vtrace(
-            tm1,
-            t,
-            rewards,
-            discounts,
-            ratios,
-            lambda_=config.lambda_,
-            rho_bar=config.rho_bar,
-            c_bar=config.c_bar,
-        ),
-        in_axes=1,
-        out_axes=1,
-    )(output.value[:-1], output.value[1:], rollout.rewards, rollout.discounts(config.discount), ratio)
+    targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
+    weighted = jnp.minimum(config.rho_bar, ratio) * targets.advantages
     loss, metrics = actor_critic_loss(
-        acted, log_probability, targets.advantages, targets.values, rollout.happened, config, weights
+        acted, log_probability, weighted, targets.values, rollout.happened, config, weights
     )
     if learned.heads is not None and config.value_map_weight:
         timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import signal
@@ -22,7 +23,7 @@ from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.evaluation.episodes import run_episodes
 from rapidtask.evaluation.scores import Scores, score
-from rapidtask.learning.agent_files import CHECKPOINTS, save_agent
+from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
 from rapidtask.learning.checkpoint import (
     checkpoint_path,
     keep_latest,
@@ -74,6 +75,8 @@ class Progress:
     trainer: Trainer
     seconds: float
     """Of the whole run so far, compilation left out."""
+    seconds_here: float
+    """Of this process."""
     goals_per_episode: float
     scores: Scores | None
     """The newest evaluation."""
@@ -101,16 +104,16 @@ def run(
 
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint.
     """
+    checkpoints = folder / CHECKPOINTS
+    if not resume and list_checkpoints(checkpoints):
+        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
     worlds = TrainingWorlds(config)
     trainer = Trainer(
         worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
     )
     state = trainer.init(worlds.environment)
-    checkpoints = folder / CHECKPOINTS
     if resume:
         state = _resumed(state, trainer, config, checkpoints)
-    elif list_checkpoints(checkpoints):
-        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
     iteration = int(fetch(state.iteration))
     leads = jax.process_index() == 0
     log = RunLog(folder, iteration if resume else None) if leads else None
@@ -119,10 +122,11 @@ def run(
 
     evaluator = Evaluator(config.world.held_out().make(), options.evaluation_episodes)
     scores: Scores | None = None
-    bad_iterations, saved = 0, None
-    first, seconds = iteration, log.seconds if log is not None else 0.0
+    bad_iterations, saved, stopped_by = 0, None, None
+    before = log.seconds if log is not None else 0.0
+    first, seconds = iteration, before
     with worlds, _signals() as signals:
-        while iteration < trainer.num_iterations and not signals:
+        while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
             state, metrics = trainer.iterate(worlds.environment, state)
@@ -146,18 +150,18 @@ def run(
                     f"no finite update in {bad_iterations} iterations; the last good checkpoint is kept in "
                     f"{checkpoints}"
                 )
-            if not bad_iterations and (last or signals or iteration % options.checkpoint_every == 0):
-                _save(state, config, checkpoints, iteration, options.keep)
+            if not bad_iterations and (last or iteration % options.checkpoint_every == 0):
+                _save(state, config, checkpoints, iteration, options.keep, log)
                 saved = iteration
             if leads:
                 goals = record["goals_per_episode"]
-                show(Progress(iteration, first, trainer, seconds, goals, scores))
+                show(Progress(iteration, first, trainer, seconds, seconds - before, goals, scores))
     if saved != iteration:
-        _save(state, config, checkpoints, iteration, options.keep)
+        _save(state, config, checkpoints, iteration, options.keep, log)
     if log is not None:
-        save_agent(folder / "agent.safetensors", fetch(state.learner.learned.agent), config)
+        save_agent(folder / AGENT_FILE, fetch(state.learner.learned.agent), config)
         log.close()
-    return RunResult(signals[0] if signals else None, scores, checkpoint_path(checkpoints, iteration))
+    return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
 
 
 class Evaluator:
@@ -187,6 +191,7 @@ def fetch(tree: Any) -> Any:
 
 def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints: Path) -> TrainState:
     found = read_latest(checkpoints)
+    _check_same_everywhere(found[-1].name if found else "", checkpoints)
     if found is None:
         return state  # Killed before its first checkpoint: the run starts over.
     tensors, data, path = found
@@ -201,13 +206,33 @@ def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints
     return eqx.combine(jax.device_put(dynamic, trainer.shardings(state)), static)
 
 
-def _save(state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int) -> None:
+def _check_same_everywhere(name: str, checkpoints: Path) -> None:
+    """All processes must go on from the same checkpoint."""
+    if jax.process_count() > 1:
+        digest = np.frombuffer(hashlib.sha256(name.encode()).digest(), np.uint8)
+        if (multihost_utils.process_allgather(digest) != digest).any():
+            raise InputError(f"{checkpoints}: not the same for all processes; they must share a file system")
+
+
+def _save(
+    state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int, log: RunLog | None
+) -> None:
     if jax.process_count() > 1:
         dynamic, static = eqx.partition(state, eqx.is_array)
         state = eqx.combine(multihost_utils.process_allgather(dynamic, tiled=True), static)
-    if jax.process_index() == 0:
-        save_checkpoint(checkpoint_path(checkpoints, iteration), state, config.to_json())
-        keep_latest(checkpoints, keep)
+    if log is not None:
+        path = checkpoint_path(checkpoints, iteration)
+        log.sync()  # A checkpoint on disk implies the records of all its iterations.
+        save_checkpoint(path, state, config.to_json())
+        keep_latest(path, keep)
+
+
+def _agreed(signals: list[int]) -> int | None:
+    """The signal to stop for, which all processes take notice of at the same iteration."""
+    number = signals[0] if signals else 0
+    if jax.process_count() > 1:
+        number = int(multihost_utils.process_allgather(np.int32(number)).max())
+    return number or None
 
 
 @contextmanager

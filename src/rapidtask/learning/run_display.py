@@ -50,7 +50,8 @@ class RunDisplay:
     def _numbers(self, progress: Progress) -> dict[str, str]:
         trainer, goals = progress.trainer, progress.goals_per_episode
         timed = progress.iteration - progress.first_iteration - 1
-        speed = timed * trainer.steps_per_iteration / progress.seconds if progress.seconds and timed else 0.0
+        seconds = progress.seconds_here
+        speed = timed * trainer.steps_per_iteration / seconds if seconds and timed else 0.0
         left = (trainer.num_iterations - progress.iteration) * trainer.steps_per_iteration
         numbers = {
             "steps": f"{progress.iteration * trainer.steps_per_iteration:,}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Learned, Metrics, Weights
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
-from rapidtask.learning.update import LearnerState, Updater, num_updates
+from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
 from rapidtask.learning.value_map import ValueMapHeads
 
 DEVICES = "devices"
@@ -51,8 +52,8 @@ class AgentConfig(Protocol):
 class Trainer:
     """Makes and advances the state of a run.
 
-    With several devices, environments are spread over them and gradients are averaged; each device draws its
-    minibatches from its own environments.
+    With several devices, environments and minibatches are spread over them and gradients are averaged; each
+    device draws its part of a minibatch from its own environments.
     """
 
     def __init__(
@@ -71,11 +72,10 @@ class Trainer:
         self._agent_config, self._seed = agent_config, seed
 
         devices = jax.devices()
-        if config.num_envs % len(devices):
-            raise InputError(f"num_envs is {config.num_envs}, not a multiple of the {len(devices)} devices")
+        config = share_of_device(config, len(devices))
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(self._make_agent, environment, jax.random.key(0))
-        updates = num_updates(config, agent, config.num_envs // len(devices), self.num_steps)
+        updates = num_updates(config, agent, config.num_envs, self.num_steps)
         rate_end = config.learning_rate * config.learning_rate_end
         schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)
         self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
@@ -145,6 +145,28 @@ class Trainer:
         )
         dynamic, metrics = run(world, dynamic)
         return eqx.combine(dynamic, static), metrics
+
+
+def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
+    """What one of several devices does of a run; options that make no run are refused."""
+    for name in ("num_envs", "passes"):
+        if getattr(config, name) < 1:
+            raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
+    if config.rollout_steps is not None and config.rollout_steps < 1:
+        raise InputError(f"rollout_steps is {config.rollout_steps}, expected at least 1")
+    if config.minibatch_size < NUM_CHUNKS * num_devices:
+        least = NUM_CHUNKS * num_devices
+        raise InputError(f"minibatch_size is {config.minibatch_size}, expected at least {least}")
+    for name in ("num_envs", "minibatch_size"):
+        if getattr(config, name) % num_devices:
+            raise InputError(
+                f"{name} is {getattr(config, name)}, not a multiple of the {num_devices} devices"
+            )
+    return replace(
+        config,
+        num_envs=config.num_envs // num_devices,
+        minibatch_size=config.minibatch_size // num_devices,
+    )
 
 
 def make_heads(agent: Agent, actors: Actors, num_moves: int, key: PRNGKeyArray) -> ValueMapHeads:

@@ -61,14 +61,17 @@ class Updater:
         if self.axis is not None:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
         one_pass = self._shuffled if shuffles(self.config, state.learned.agent) else self._sequences
-        metrics: Metrics = {}
-        for pass_key in jax.random.split(key, self.config.passes):
-            state, metrics = one_pass(state, rollout, environment, weights, pass_key)
-        return state, metrics
+        passes: list[Metrics] = []
+        for number, pass_key in enumerate(jax.random.split(key, self.config.passes)):
+            state, metrics = one_pass(state, rollout, environment, weights, pass_key, on_policy=number == 0)
+            passes.append(metrics)
+        return state, jax.tree.map(lambda *values: sum(values) / len(values), *passes)
 
-    def _shuffled(self, state, rollout, environment, weights, key) -> tuple[LearnerState, Metrics]:
+    def _shuffled(
+        self, state, rollout, environment, weights, key, *, on_policy
+    ) -> tuple[LearnerState, Metrics]:
         """Minibatches of single steps: the EPN's output depends on its memory, not on earlier outputs."""
-        samples = prepare(state.learned.agent, environment, self.config, rollout)
+        samples = prepare(state.learned.agent, environment, self.config, rollout, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
@@ -91,8 +94,11 @@ class Updater:
         assert samples.memory is not None
         return in_fewest_slots(samples.memory, compute)
 
-    def _sequences(self, state, rollout, environment, weights, key) -> tuple[LearnerState, Metrics]:
+    def _sequences(
+        self, state, rollout, environment, weights, key, *, on_policy
+    ) -> tuple[LearnerState, Metrics]:
         """Minibatches of whole rollouts: V-trace with the current policy and baseline."""
+        del on_policy  # Each minibatch computes its targets anew.
         num_steps, num_envs = rollout.actions.shape
         envs = sequences_per_minibatch(self.config, num_envs, num_steps)
         order = jax.random.permutation(key, num_envs)[: num_envs // envs * envs].reshape(-1, envs)

@@ -14,7 +14,7 @@ class VTrace(eqx.Module):
     values: Float[Array, " T"]
     """v_t: what the baseline should say."""
     advantages: Float[Array, " T"]
-    """r_t + γ_t v_{t+1} - V_t, weighted by the clipped ratio: what the policy gradient is scaled by."""
+    """r_t + γ_t v_{t+1} - V_t: times the clipped ratio, what the policy gradient is scaled by."""
 
 
 def vtrace(
@@ -35,7 +35,8 @@ def vtrace(
         values_t: baseline of the state it led to, in the same episode; the bootstrap is its last entry.
         rewards_t: reward of each action.
         discounts_t: discount after each action, 0 where the episode terminated.
-        ratios_tm1: probability of each action now over that when it was taken.
+        ratios_tm1: probability of each action now over that when it was taken; 0 for an action that was
+            ignored, whose difference then reaches no earlier step.
         lambda_: mixes one-step and longer returns.
         rho_bar: clip of the ratios that weight temporal differences; it decides what is converged to.
         c_bar: clip of the ratios that carry differences backwards; it decides how fast.
@@ -54,5 +55,5 @@ def vtrace(
     # v_{t+1}: the next step's target; the bootstrap value after the last.
     targets_t = jnp.concatenate([targets_tm1[1:], values_t[-1:]])
     mixed_t = lambda_ * targets_t + (1 - lambda_) * values_t
-    advantages = rho * (rewards_t + discounts_t * mixed_t - values_tm1)
+    advantages = rewards_t + discounts_t * mixed_t - values_tm1
     return VTrace(jax.lax.stop_gradient(targets_tm1), jax.lax.stop_gradient(advantages))
