@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-MIN_SHARE_REACHED = 0.5
+MIN_SHARE_REACHED = 0.9
 """The n-th goal is scored only if at least this share of the episodes reached it."""
 
 
