@@ -19,7 +19,7 @@ from rapidtask.envs.street_options import StreetLearn
 def scene(pool, world, state, goal, trail=()):
     worlds = pool.pool.worlds
     labels = tuple(range(worlds.num_observations))
-    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2)
+    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2, pool, world)
 
 
 def where(picture, color):
@@ -36,13 +36,13 @@ def test_street_pictures(rules):
     city = pool.cities[0]
     tail = pool.tail[world, :count]
     north, south = (int(f(city.lat[tail])) for f in (np.argmax, np.argmin))
-    picture = street_rgb(scene(pool, world, north, south), pool, world, width=320)
+    picture = street_rgb(scene(pool, world, north, south), width=320)
     assert picture.shape == (320 + HEADER, 320, 3)
     assert picture.dtype == np.uint8
     # North is up, and east is right.
     assert where(picture, AGENT)[1] < where(picture, GOAL)[1]
     east, west = (int(f(city.lng[tail])) for f in (np.argmax, np.argmin))
-    picture = street_rgb(scene(pool, world, east, west), pool, world, width=320)
+    picture = street_rgb(scene(pool, world, east, west), width=320)
     assert where(picture, AGENT)[0] > where(picture, GOAL)[0]
 
 
@@ -54,12 +54,12 @@ def test_the_pointer_shows_the_direction_and_the_trail_the_way():
     # Two states at one node that look in different directions are drawn differently.
     here = next(s for s in states if table[s, 1] != s)
     goal = next(s for s in states if pool.tail[0, s] != pool.tail[0, here])
-    one, other = (street_rgb(scene(pool, world, s, goal), pool, world) for s in (here, int(table[here, 1])))
+    one, other = (street_rgb(scene(pool, world, s, goal)) for s in (here, int(table[here, 1])))
     assert (one != other).any()
     moved = next(s for s in states if s != goal and pool.tail[0, s] != pool.tail[0, goal])
     reached = int(table[moved, 0])
-    trail = street_rgb(scene(pool, world, reached, goal, (moved, reached)), pool, world)
-    plain = street_rgb(scene(pool, world, reached, goal), pool, world)
+    trail = street_rgb(scene(pool, world, reached, goal, (moved, reached)))
+    plain = street_rgb(scene(pool, world, reached, goal))
     assert (trail == TRAIL).all(axis=2).sum() > 50 > (plain == TRAIL).all(axis=2).sum()
 
 

@@ -13,12 +13,13 @@ __all__ = ["__version__", "load_agent"]
 __version__ = "0.1.0"
 
 # Gymnasium has no plugins: the import registers. Names only, so that it stays quick (no JAX).
-if "rapidtask/MemoryPlanning-v0" not in registry:
-    register(
-        "rapidtask/MemoryPlanning-v0",
-        entry_point="rapidtask.envs.gymnasium_env:MemoryPlanningEnv",
-        vector_entry_point="rapidtask.envs.gymnasium_env:MemoryPlanningVectorEnv",
-    )
+for _id, _name in (("MemoryPlanning-v0", "MemoryPlanning"), ("OneShotStreetLearn-v0", "StreetLearn")):
+    if f"rapidtask/{_id}" not in registry:
+        register(
+            f"rapidtask/{_id}",
+            entry_point=f"rapidtask.envs.gymnasium_env:{_name}Env",
+            vector_entry_point=f"rapidtask.envs.gymnasium_env:{_name}VectorEnv",
+        )
 
 
 def __getattr__(name: str) -> Any:

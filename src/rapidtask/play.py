@@ -16,6 +16,7 @@ from rich.text import Text
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.render import refuse_unknown_geometry, render_ansi, symbol
+from rapidtask.envs.street_options import street_pool_of
 from rapidtask.keys import read_keys
 from rapidtask.worlds.world import Rules
 
@@ -72,7 +73,7 @@ def play(
         The score, which is also printed. Quitting early (q, Ctrl-C) scores the steps taken so far.
     """
     if reveal:
-        refuse_unknown_geometry(environment.rules)
+        refuse_unknown_geometry(environment.rules, street_pool_of(environment))
     console = Console() if console is None else console
     action_of = keys_of(environment.rules)
     episode = Episode(environment)

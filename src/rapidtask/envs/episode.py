@@ -17,6 +17,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.envs.render import Scene
+from rapidtask.envs.street_options import street_pool_of
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
@@ -140,6 +141,8 @@ def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], 
         steps=int(steps),
         episode_steps=environment.options.episode_steps,
         goals=goals,
+        streets=street_pool_of(environment),
+        world=int(state.world.index),
     )
 
 

@@ -4,10 +4,12 @@ Importing rapidtask registers the ids:
 
     import gymnasium, rapidtask
     env = gymnasium.make("rapidtask/MemoryPlanning-v0", size=4, render_mode="rgb_array")
+    env = gymnasium.make("rapidtask/OneShotStreetLearn-v0", city="held-out", rules="paper")
     envs = gymnasium.make_vec("rapidtask/MemoryPlanning-v0", num_envs=64, episode_steps=100)
 
 - observation: `position` and `goal`, int32 one-hots of length V (`[B, V]` in the batch).
-- action: `Discrete(A)`; in the game up, down, left, right, collect.
+- action: `Discrete(A)`; in the game up, down, left, right, collect; in streets forward, left, right (and
+  collect by the release's rules).
 - reward: 1 for a completed task, else the option `per_step_reward`.
 - end: after `episode_steps` steps; `terminated` or `truncated` as the option `time_limit` says.
 - info: `completed`, whether the step completed a task.
@@ -31,6 +33,7 @@ from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, one_hots
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
+from rapidtask.envs.street_options import StreetLearn, street_pool_of
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
@@ -203,6 +206,22 @@ class MemoryPlanningVectorEnv(RapidTaskVectorEnv):
         super().__init__(MemoryPlanning(**options).make(), num_envs, render_mode)
 
 
+class StreetLearnEnv(RapidTaskEnv):
+    """`rapidtask/OneShotStreetLearn-v0`: One-Shot StreetLearn."""
+
+    def __init__(self, render_mode: str | None = None, **options: Any) -> None:
+        """Build the environment; the options are the fields of `rapidtask.envs.StreetLearn`."""
+        super().__init__(StreetLearn(**options).make(), render_mode)
+
+
+class StreetLearnVectorEnv(RapidTaskVectorEnv):
+    """`rapidtask/OneShotStreetLearn-v0` with `make_vec`: a batch, each in a neighbourhood of its own."""
+
+    def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
+        """Build the environments; the options are the fields of `rapidtask.envs.StreetLearn`."""
+        super().__init__(StreetLearn(**options).make(), num_envs, render_mode)
+
+
 def _ends(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
     """Terminated and truncated: the discount tells which of the two a last timestep is."""
     last, terminal = np.asarray(timestep.last), np.asarray(timestep.discount) == 0
@@ -224,4 +243,4 @@ def _check_render_mode(environment: Environment, render_mode: str | None) -> Non
         raise InputError(
             f"render_mode is {render_mode!r}, expected one of {METADATA['render_modes']} or None"
         )
-    refuse_unknown_geometry(environment.rules)
+    refuse_unknown_geometry(environment.rules, street_pool_of(environment))

@@ -1,8 +1,8 @@
 """Drawing an episode: text for terminals, pictures for videos and notebooks.
 
 A `Scene` holds what a drawing shows; `render_ansi` and `render_rgb` choose the drawing by the world's
-geometry. So far that is the torus of the Memory&Planning Game. A drawing shows the whole map: it is for
-people, never for agents.
+geometry: the torus of the Memory&Planning Game, or the streets of a neighbourhood. A drawing shows the whole
+map: it is for people, never for agents.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rapidtask.worlds.streets import StreetPool
 from rapidtask.worlds.world import Rules, WorldError
 
 LETTERS = string.ascii_uppercase + "abcdefghijkmnpqrstuvwxyz" + "123456789" + "#&@%?"
@@ -40,6 +41,18 @@ class Scene:
     """Steps an episode has."""
     goals: int
     """Tasks completed in this episode."""
+    streets: StreetPool | None = None
+    """Where the states of street worlds are."""
+    world: int = 0
+    """Which world of `streets` this is."""
+
+    @property
+    def headline(self) -> str:
+        """The situation in one line of text."""
+        return (
+            f"step {self.steps}/{self.episode_steps}   goals {self.goals}   "
+            f"you are on {self.symbol(self.state)}   goal {self.symbol(self.goal)}"
+        )
 
     def symbol(self, state: int) -> str:
         """The symbol that a person sees for a state."""
@@ -63,20 +76,25 @@ def symbol(observation: int, num_observations: int) -> str:
 def render_ansi(scene: Scene, *, color: bool = True) -> str:
     """Draw a scene as lines of text (no final newline); without colour the marks alone tell it."""
     from rapidtask.envs.render_grid import grid_ansi
+    from rapidtask.envs.render_streets_text import street_ansi
 
-    refuse_unknown_geometry(scene.rules)
-    return grid_ansi(scene, color=color)
+    refuse_unknown_geometry(scene.rules, scene.streets)
+    return grid_ansi(scene, color=color) if scene.streets is None else street_ansi(scene, color=color)
 
 
 def render_rgb(scene: Scene, *, width: int = 480) -> np.ndarray:
     """Draw a scene as a picture, uint8 `[H, W, 3]`, at least `width` pixels wide (wider for many cells)."""
     from rapidtask.envs.render_grid import grid_rgb
+    from rapidtask.envs.render_streets import street_rgb
 
-    refuse_unknown_geometry(scene.rules)
-    return grid_rgb(scene, width=width)
+    refuse_unknown_geometry(scene.rules, scene.streets)
+    return grid_rgb(scene, width=width) if scene.streets is None else street_rgb(scene, width=width)
 
 
-def refuse_unknown_geometry(rules: Rules) -> None:
-    """Raise a WorldError if no drawing exists for worlds with these rules."""
-    if rules.torus_size is None:
-        raise WorldError("only grids can be drawn so far: rules.torus_size of this world is None")
+def refuse_unknown_geometry(rules: Rules, streets: StreetPool | None) -> None:
+    """Raise a WorldError if no drawing exists for worlds with these rules and streets."""
+    if rules.torus_size is None and streets is None:
+        raise WorldError(
+            "this world cannot be drawn: it is no grid (its rules.torus_size is None), and where its states "
+            "lie in a city is not known"
+        )

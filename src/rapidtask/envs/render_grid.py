@@ -58,11 +58,7 @@ def grid_ansi(scene: Scene, *, color: bool) -> str:
         return f"{style}{text}{_RESET}" if color and style else text
 
     rule = "+" + "+".join(["-" * (4 + len(scene.symbol(0)))] * size) + "+"
-    lines = [
-        f"step {scene.steps}/{scene.episode_steps}   goals {scene.goals}   "
-        f"you are on {scene.symbol(scene.state)}   goal {scene.symbol(scene.goal)}",
-        rule,
-    ]
+    lines = [scene.headline, rule]
     for y in reversed(range(size)):
         lines += ["|" + "|".join(cell(y * size + x) for x in range(size)) + "|", rule]
     lines.append("[X] you   *X* goal   ·X· path of this task   the edges wrap around")

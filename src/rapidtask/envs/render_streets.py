@@ -23,17 +23,11 @@ SUPERSAMPLE = 2
 """Drawn at twice the size and shrunk: Pillow's lines are not smooth by themselves."""
 
 
-def street_rgb(scene: Scene, pool: StreetPool, world: int, *, width: int = 480) -> UInt8[np.ndarray, "H W 3"]:
-    """Draw a moment of an episode on the map.
-
-    Args:
-        scene: state, goal and trail are states of the world.
-        pool: the pool the episode's world is from.
-        world: which of its worlds.
-        width: pixels; the height is the header more.
-    """
+def street_rgb(scene: Scene, *, width: int = 480) -> UInt8[np.ndarray, "H W 3"]:
+    """Draw a moment of an episode on the map, `width` pixels wide; the height is the header more."""
+    assert scene.streets is not None
     width = max(16, -(-width // 16) * 16)  # video encoders want whole blocks of 16 pixels
-    page = _Map(pool, world, width)
+    page = _Map(scene.streets, scene.world, width)
     page.draw_city()
     page.draw_streets()
     page.draw_trail(scene.trail)
@@ -45,6 +39,16 @@ def street_rgb(scene: Scene, pool: StreetPool, world: int, *, width: int = 480) 
     page.write((width - MARGIN - 48, HEADER / 2), "goal", GOAL)
     # A copy, because the array of a Pillow image is read-only.
     return np.array(page.image.reduce(SUPERSAMPLE))
+
+
+def walked_streets(pool: StreetPool, world: int, trail: Sequence[int]) -> list[int]:
+    """The states of a trail from which the agent went forward; from the others it turned."""
+    tail, head = pool.tail[world], pool.head[world]
+    return [
+        state
+        for state, reached in pairwise(trail)
+        if tail[state] != tail[reached] and head[state] == tail[reached]
+    ]
 
 
 class _Map:
@@ -87,10 +91,8 @@ class _Map:
 
     def draw_trail(self, trail: Sequence[int]) -> None:
         """Along the streets the agent went; turns on the spot leave no mark."""
-        for state, reached in pairwise(trail):
-            tail, head = self.pool.tail[self.world], self.pool.head[self.world]
-            if tail[state] != tail[reached] and head[state] == tail[reached]:
-                self.line(self.lines[state], TRAIL, 6)
+        for state in walked_streets(self.pool, self.world, trail):
+            self.line(self.lines[state], TRAIL, 6)
         if trail:
             self.disc(self.pixels(self.lines[trail[0]][:1])[0], 8, TRAIL)
 

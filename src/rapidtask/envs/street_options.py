@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal
 
 import jax
+import numpy as np
 
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
@@ -86,3 +87,12 @@ def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
     # Arrays that are kept must be real ones, even if the first to ask is a function being traced.
     with jax.ensure_compile_time_eval():
         return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
+
+
+def street_pool_of(environment: Environment) -> StreetPool | None:
+    """The places of an environment's states; None if it is no street world, or its pool another than made."""
+    if not isinstance(environment.options, StreetLearn):
+        return None
+    made = environment.options.sample()
+    ours, theirs = made.pool.worlds.next_state, environment.pool.worlds.next_state
+    return made if ours is theirs or np.array_equal(ours, theirs) else None
