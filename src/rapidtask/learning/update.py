@@ -80,7 +80,10 @@ class Updater:
             chunks = jax.lax.map(
                 lambda i: self._chunk_gradient(learned, jax.tree.map(lambda x: x[i], samples), weights), index
             )
-            return jax.tree.map(lambda part: part.mean(axis=0), chunks)
+            # A chunk counts by how many of its steps happened; the last one may hold steps to leave out.
+            happened = samples.happened[index].sum(axis=1)
+            share = happened / jnp.maximum(happened.sum(), 1.0)
+            return jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks)
 
         return self._minibatches(state, order, compute)
 
@@ -129,8 +132,8 @@ class Updater:
         parameters, static = eqx.partition(state.learned, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
         norm = optax.global_norm(gradient)
-        # A loss or gradient that is not finite must not reach the weights.
-        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm)
+        # A loss, gradient or step that is not finite must not reach the weights.
+        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm) & jnp.isfinite(optax.global_norm(updates))
         new = (optax.apply_updates(parameters, updates), optimiser)
         old = (parameters, state.optimiser)
         parameters, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)
