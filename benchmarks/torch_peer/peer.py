@@ -1,6 +1,6 @@
 """A straightforward PyTorch training iteration of the EPN, to measure ours against.
 
-The same agent (residual block, 3 iterations, match), rollout, minibatches, loss and optimiser as recipe `fast`,
+The same agent (residual block, 3 iterations, match), rollout, minibatches, loss and optimiser as in `fast`,
 with the paper's memory: 100 slots, one per step, all-to-all. It is spared computing the value map's labels
 (random ones of the right shape stand in), which ours does. Run by benchmarks/training_bench.py in an
 environment of its own; prints one JSON object.
