@@ -123,14 +123,14 @@ def refuse_held_out(entries: Sequence[CityEntry]) -> None:
 
 
 @lru_cache(maxsize=64)
-def _load(path: Path, modified: int) -> CityGraph:
-    del modified  # only part of the key: a changed file is loaded again
+def _load(path: Path, place: Path, modified: int) -> CityGraph:
+    del place, modified  # only part of the key: a file that moved or changed is loaded again
     return load_city(path)
 
 
 def load_once(path: Path) -> CityGraph:
     """Load a file, or take it from memory if it has not changed since."""
     try:
-        return _load(path.resolve(), path.stat().st_mtime_ns)
+        return _load(path, path.resolve(), path.stat().st_mtime_ns)
     except OSError as error:
         raise CityError(f"{path}: cannot be read ({error.strerror})") from error

@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, load_cities
+from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, select_cities
 from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
@@ -97,9 +97,10 @@ class ShowCity:
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        (city, *more) = load_cities(self.city, self.cities)
+        (entry, *more) = select_cities(self.city, self.cities)
         if more:
             raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
+        city = entry.load()
         out = self.out or Path(f"{city.name}.png")
         # Here, because matplotlib takes its time and no other command needs it.
         from rapidtask.worlds.street_map import draw_city
