@@ -1,0 +1,188 @@
+"""Where runs train: fresh pools of training cities, nothing compiled again, resumed bit for bit."""
+
+import signal
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from rapidtask.agents import AGENTS
+from rapidtask.cities.catalogue import CITIES_VARIABLE
+from rapidtask.cities.city_graph import CityError
+from rapidtask.cities.generated import generate_city
+from rapidtask.cities.gexf import save_city
+from rapidtask.envs.registry import MemoryPlanning, StreetLearn
+from rapidtask.errors import InputError
+from rapidtask.learning import run as run_module
+from rapidtask.learning import trainer as trainer_module
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.run import RunOptions, run
+from rapidtask.learning.run_config import RunConfig
+from rapidtask.learning.trainer import Trainer
+from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
+from rapidtask.worlds.street_stream import StreetPoolStream
+
+LEARNING = LearningConfig(num_envs=4, minibatch_size=44, value_map_weight=0.0)
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch, tmp_path):
+    """Neither the variable nor a directory `cities` names city files."""
+    monkeypatch.delenv(CITIES_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def streets(steps=6 * 44, seed=0, **options):
+    """A run of iterations of 4 episodes; its pools of 8 worlds last two of them."""
+    world = StreetLearn(**{"city": "starcross,oldmarket", "pool_size": 8, "episode_steps": 10, **options})
+    return RunConfig(world, AGENTS["lstm"](), LEARNING, "fast", seed, steps)
+
+
+def make_trainer(config, worlds):
+    return Trainer(worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=0)
+
+
+def tables(environment):
+    return np.asarray(environment.pool.worlds.next_state)
+
+
+@pytest.fixture
+def pools(monkeypatch):
+    """The pools that are taken for training."""
+    taken = []
+    take = StreetPoolStream.take
+
+    def record(self, number):
+        taken.append(take(self, number))
+        return taken[-1]
+
+    monkeypatch.setattr(StreetPoolStream, "take", record)
+    return taken
+
+
+def places(pool):
+    """Latitude and longitude of every node of every world."""
+    found = set()
+    for world in range(pool.num_worlds):
+        city, nodes = pool.cities[pool.city[world]], pool.tail[world][pool.tail[world] >= 0]
+        found |= set(zip(city.lat[nodes].tolist(), city.lng[nodes].tolist(), strict=True))
+    return found
+
+
+def test_training_and_held_out_regions_never_mix(tmp_path, pools):
+    """Neither in the cities that pools are drawn from, nor in one node of one world."""
+    cities = tmp_path / "files"
+    for own, name in (("starcross", "amsterdam"), ("oldmarket", "paris_ne"), ("seinebank", "paris_se")):
+        save_city(generate_city(own), cities / f"{name}.gexf.gz")
+    by_path = str(cities / "paris_ne.gexf.gz")
+    for city, trained in (
+        ("train", {"amsterdam", "paris_ne"}),
+        ("amsterdam", {"amsterdam"}),
+        (by_path, {"paris_ne"}),
+    ):
+        config = streets(cities=str(cities), city=city, pool_size=100)
+        with TrainingWorlds(config):
+            pass
+        held_out = config.world.held_out().sample()
+        assert {city.name for city in pools[-1].cities} == trained
+        assert {city.name for city in held_out.cities} == {"paris_se"}
+        assert len(places(held_out)) > 300
+        assert not places(pools[-1]) & places(held_out)
+    for city in ("paris_se", "held-out", "seinebank", "train,held-out", str(cities / "paris_se.gexf.gz")):
+        with pytest.raises(CityError, match="held out for evaluation"):
+            TrainingWorlds(streets(cities=str(cities), city=city))
+
+
+def test_pools_last_whole_episodes_and_about_as_many_as_they_have_worlds():
+    config = streets()
+    with TrainingWorlds(config) as worlds:
+        environment, trainer = worlds.environment, make_trainer(config, worlds)
+        assert iterations_per_pool(environment, trainer) == 2
+        trainer.num_steps, trainer.steps_per_iteration = 5, 20
+        # 8 episodes of 11 steps are 4.4 iterations of 4 × 5; every 11 of them all episodes end together.
+        assert iterations_per_pool(environment, trainer) == 11
+        trainer.num_steps, trainer.steps_per_iteration = 1100, 4400
+        assert iterations_per_pool(environment, trainer) == 1
+
+
+def test_the_pool_follows_from_seed_and_iteration():
+    config = streets()
+    stream = config.world.stream(config.seed)
+    with TrainingWorlds(config) as worlds, stream:
+        trainer = make_trainer(config, worlds)
+        state = trainer.init(worlds.environment)
+        seen = []
+        for iteration in range(5):
+            before = state.actors
+            state = worlds.enter(state, iteration, trainer)
+            np.testing.assert_array_equal(
+                tables(worlds.environment), stream.take(iteration // 2).pool.worlds.next_state
+            )
+            seen.append(tables(worlds.environment))
+            # Where the pool changes, and only there, the actors begin episodes in worlds of the new one.
+            if iteration in (2, 4):
+                assert state.actors is not before
+                index, place = state.actors.env_states.world.index, state.actors.env_states.state
+                num_states = worlds.environment.pool.worlds.num_states[index]
+                assert (np.asarray(place) < np.asarray(num_states)).all()
+                assert np.asarray(state.actors.timestep.first).all()
+            else:
+                assert state.actors is before
+        assert (seen[0] == seen[1]).all()
+        assert (seen[1] != seen[2]).any()
+    with TrainingWorlds(streets(seed=1)) as other:
+        assert (tables(other.environment) != seen[0]).any()
+
+
+def test_curriculum_goes_through_its_sizes():
+    config = RunConfig(
+        MemoryPlanning(size=4, episode_steps=10), AGENTS["lstm"](), LEARNING, "fast", 0, 8 * 44, (2, 3)
+    )
+    with TrainingWorlds(config) as worlds:
+        trainer = make_trainer(config, worlds)
+        assert trainer.num_iterations == 8
+        state = trainer.init(worlds.environment)
+        sizes = []
+        for iteration in range(8):
+            state = worlds.enter(state, iteration, trainer)
+            sizes.append(int(worlds.environment.pool.worlds.num_states[0]))
+            places = np.asarray(state.actors.env_states.state)
+            assert (places < sizes[-1]).all()
+        assert sizes == [4, 9, 16, 16, 16, 16, 16, 16]
+    with pytest.raises(InputError, match="curriculum: only the Memory&Planning Game"):
+        TrainingWorlds(RunConfig(streets().world, curriculum=(3,)))
+
+
+def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path, monkeypatch, pools):
+    traces = []
+    collect = trainer_module.collect
+    monkeypatch.setattr(
+        trainer_module, "collect", lambda *arguments: (traces.append(1), collect(*arguments))[1]
+    )
+    evaluated = []
+    evaluator = run_module.Evaluator
+    monkeypatch.setattr(
+        run_module,
+        "Evaluator",
+        lambda environment, episodes: (evaluated.append(environment), evaluator(environment, episodes))[1],
+    )
+    options = RunOptions(evaluate_every=0, evaluation_episodes=2, checkpoint_every=100)
+    config = streets()
+    run(config, tmp_path / "whole", options)
+    assert len(traces) == 1
+    assert len(pools) == 3
+    held_out = evaluated[0].options.sample()
+    assert [city.name for city in held_out.cities] == ["seinebank"]
+    assert not any(places(pool) & places(held_out) for pool in pools)
+
+    def stop(progress):
+        if progress.iteration == 4:  # the next iteration begins with a new pool
+            signal.raise_signal(signal.SIGTERM)
+
+    stopped = run(config, tmp_path / "parts", options, show=stop)
+    assert stopped.stopped_by == signal.SIGTERM
+    run(config, tmp_path / "parts", options, resume=True)
+    whole, parts = (load_file(tmp_path / name / "agent.safetensors") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name])
