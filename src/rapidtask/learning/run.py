@@ -8,7 +8,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def run(
     bad_iterations, saved, stopped_by = 0, None, None
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
-    with worlds, _signals() as signals:
+    with worlds, closing(log) if log is not None else nullcontext(), _signals() as signals:
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
@@ -156,11 +156,10 @@ def run(
             if leads:
                 goals = record["goals_per_episode"]
                 show(Progress(iteration, first, trainer, seconds, seconds - before, goals, scores))
-    if saved != iteration:
-        _save(state, config, checkpoints, iteration, options.keep, log)
-    if log is not None:
-        save_agent(folder / AGENT_FILE, fetch(state.learner.learned.agent), config)
-        log.close()
+        if saved != iteration:
+            _save(state, config, checkpoints, iteration, options.keep, log)
+        if leads:
+            save_agent(folder / AGENT_FILE, fetch(state.learner.learned.agent), config)
     return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
 
 

@@ -65,21 +65,21 @@ class Trainer:
         total_steps: int,
         seed: int,
     ):
+        devices = jax.devices()
+        per_device = share_of_device(config, len(devices))
         self.config = config
         self.num_steps = config.rollout_steps or environment.options.episode_steps + 1
         self.steps_per_iteration = config.num_envs * self.num_steps
         self.num_iterations = max(1, -(-total_steps // self.steps_per_iteration))
         self._agent_config, self._seed = agent_config, seed
 
-        devices = jax.devices()
-        config = share_of_device(config, len(devices))
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(self._make_agent, environment, jax.random.key(0))
-        updates = num_updates(config, agent, config.num_envs, self.num_steps)
+        updates = num_updates(per_device, agent, per_device.num_envs, self.num_steps)
         rate_end = config.learning_rate * config.learning_rate_end
         schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)
         self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
-        self._updater = Updater(config, self.optimiser, DEVICES if self.mesh else None)
+        self._updater = Updater(per_device, self.optimiser, DEVICES if self.mesh else None)
         iterate = self._iterate_sharded if self.mesh else self._iterate
         self._jitted = eqx.filter_jit(iterate, donate="all-except-first")
 

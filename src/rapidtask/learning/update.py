@@ -131,9 +131,9 @@ class Updater:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
         parameters, static = eqx.partition(state.learned, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
-        norm = optax.global_norm(gradient)
+        norm = optax.tree.norm(gradient)
         # A loss, gradient or step that is not finite must not reach the weights.
-        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm) & jnp.isfinite(optax.global_norm(updates))
+        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(updates))
         new = (optax.apply_updates(parameters, updates), optimiser)
         old = (parameters, state.optimiser)
         parameters, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)

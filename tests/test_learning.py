@@ -1,0 +1,345 @@
+from dataclasses import replace
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import rapidtask.learning.trainer as trainer_module
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.memory import empty_memory
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.errors import InputError
+from rapidtask.learning.agent_files import CHECKPOINTS
+from rapidtask.learning.checkpoint import list_checkpoints, read_checkpoint
+from rapidtask.learning.logs import read_log
+from rapidtask.learning.losses import Learned, Samples, Weights, prepare, sample_loss, targets_of
+from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
+from rapidtask.learning.run import DivergedError, run
+from rapidtask.learning.trainer import Trainer, make_heads
+from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, minibatch_order
+from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
+
+NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
+ALL = NUM_ENVS * NUM_STEPS
+REWARD_ONLY = replace(LEARNING, minibatch_size=ALL, value_map_weight=0.0)
+WEIGHTS = Weights(jnp.asarray(0.05))
+
+
+def make_agent(config):
+    environment = WORLD.make()
+    return config.make(
+        environment.num_observations, environment.num_actions, WORLD.episode_steps, jax.random.key(3)
+    )
+
+
+@pytest.fixture(scope="module")
+def environment():
+    return WORLD.make()
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return make_agent(EPN)
+
+
+def rollout_out_of_step(environment, agent) -> Rollout:
+    """A rollout that starts in the middle of its episodes, so that they end inside it."""
+    actors = start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))
+    _, actors = collect(environment, agent, actors, 5)
+    return collect(environment, agent, actors, NUM_STEPS)[0]
+
+
+@pytest.fixture(scope="module")
+def rollout(environment, agent) -> Rollout:
+    return eqx.filter_jit(rollout_out_of_step)(environment, agent)
+
+
+@pytest.fixture(scope="module")
+def learned(environment, agent) -> Learned:
+    start = lambda: start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))  # noqa: E731
+    actors = eqx.filter_eval_shape(start)
+    return Learned(agent, make_heads(agent, actors, environment.rules.num_moves, jax.random.key(6)))
+
+
+@cache
+def jitted_updater(shuffle: bool):
+    """Plain gradient steps of size 1 from all steps at once: the weights' change is minus the gradient."""
+    updater = Updater(replace(REWARD_ONLY, shuffle=shuffle), optax.sgd(1.0))
+    return updater, eqx.filter_jit(updater.update)
+
+
+def update(learned: Learned, rollout: Rollout, environment, *, shuffle: bool):
+    updater, go = jitted_updater(shuffle)
+    state = LearnerState(learned, updater.optimiser.init(eqx.filter(learned, eqx.is_inexact_array)))
+    return go(state, rollout, environment, WEIGHTS, jax.random.key(0))
+
+
+def change(state: LearnerState, learned: Learned):
+    new, old = (eqx.filter(tree, eqx.is_inexact_array) for tree in (state.learned, learned))
+    return jax.tree.map(lambda a, b: a - b, new, old)
+
+
+def assert_close(left, right, tolerance: float):
+    for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture(scope="module")
+def shuffled_update(learned, rollout, environment):
+    return update(learned, rollout, environment, shuffle=True)
+
+
+@pytest.fixture(scope="module")
+def sequence_update(learned, rollout, environment):
+    return update(learned, rollout, environment, shuffle=False)
+
+
+def test_shuffled_steps_and_sequences_give_the_same_gradient(shuffled_update, sequence_update, learned):
+    """On-policy and on all steps at once, the two ways to make minibatches are the same loss."""
+    (shuffled, metrics), (sequences, sequence_metrics) = shuffled_update, sequence_update
+    assert float(metrics["gradient_norm"]) > 0.01
+    assert_close(change(shuffled, learned), change(sequences, learned), 1e-5)
+    for name in ("policy_loss", "value_loss", "entropy", "loss"):
+        assert float(metrics[name]) == pytest.approx(float(sequence_metrics[name]), abs=1e-5)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_ignored_action_has_no_influence(
+    shuffle, shuffled_update, sequence_update, learned, rollout, environment
+):
+    ignored = rollout.timesteps.last[:-1]
+    assert ignored.sum() == NUM_ENVS
+    other = eqx.tree_at(
+        lambda r: (r.actions, r.log_probability),
+        rollout,
+        (jnp.where(ignored, 4, rollout.actions), jnp.where(ignored, -9.0, rollout.log_probability)),
+    )
+    state, metrics = update(learned, other, environment, shuffle=shuffle)
+    expected, expected_metrics = shuffled_update if shuffle else sequence_update
+    assert_close(state, expected, 1e-6)
+    assert float(metrics["loss"]) == pytest.approx(float(expected_metrics["loss"]), abs=1e-6)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_update_that_is_not_finite_changes_nothing(shuffle, learned, rollout, environment):
+    reward = rollout.timesteps.reward.at[4, 2].set(jnp.nan)
+    broken = eqx.tree_at(lambda r: r.timesteps.reward, rollout, reward)
+    state, metrics = update(learned, broken, environment, shuffle=shuffle)
+    assert float(metrics["skipped_updates"]) == 1.0
+    assert_close(state.learned, learned, 0.0)
+
+
+@pytest.mark.parametrize("config", [EPN, LSTM], ids=["epn", "lstm"])
+def test_unrolling_gives_what_acting_gave(config, environment):
+    """Ratios of an on-policy rollout are 1, for recurrent agents too, across ends of episodes."""
+    agent = make_agent(config)
+    rollout = eqx.filter_jit(rollout_out_of_step)(environment, agent)
+    unroll = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed())[0])
+    output = unroll(agent)
+    np.testing.assert_allclose(output.value, rollout.values, atol=1e-5)
+    log_probability = log_probability_of(output.logits[:-1], rollout.actions)
+    np.testing.assert_allclose(log_probability, rollout.log_probability, atol=1e-5)
+
+
+def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, learned, rollout, environment):
+    """Off-policy targets of single steps are those of whole sequences under the new weights."""
+    agent = shuffled_update[0].learned.agent
+    prepared = eqx.filter_jit(lambda a: prepare(a, environment, REWARD_ONLY, rollout, on_policy=False))(agent)
+    output, _ = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed()))(agent)
+    log_probability = log_probability_of(output.logits[:-1], rollout.actions)
+    targets = targets_of(rollout, output.value, log_probability, REWARD_ONLY)
+    np.testing.assert_allclose(prepared.value_target, targets.values, atol=1e-5)
+    np.testing.assert_allclose(prepared.advantage, targets.advantages, atol=1e-5)
+    assert abs(output.value - rollout.values).max() > 0.01
+
+
+def test_labels_are_no_inputs(learned, rollout, environment):
+    """Other labels change the value-map loss and nothing that the agent computes."""
+    samples = eqx.filter_jit(lambda a: prepare(a, environment, LEARNING, rollout, on_policy=True))(
+        learned.agent
+    )
+    samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    loss = eqx.filter_jit(lambda s: sample_loss(learned, s, LEARNING, WEIGHTS)[1])
+    others = jax.tree.map(lambda x: x[::-1], samples.labels)
+    before, after = loss(samples), loss(eqx.tree_at(lambda s: s.labels, samples, others))
+    for name in ("policy_loss", "value_loss", "entropy"):
+        assert float(before[name]) == float(after[name])
+    for name in ("map_rows", "map_readout", "map_actions"):
+        assert float(before[name]) != float(after[name])
+
+
+@pytest.mark.parametrize(
+    ("num_samples", "minibatch_size", "num_ignored"), [(104, 32, 8), (50, 16, 0), (20, 64, 3)]
+)
+def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
+    num_samples, minibatch_size, num_ignored
+):
+    rng = np.random.default_rng(num_samples)
+    sizes = rng.integers(0, 13, num_samples)
+    memory = empty_memory(num_samples, 12)
+    count = jnp.asarray(np.arange(12) < sizes[:, None], jnp.int32)
+    happened = np.ones(num_samples)
+    happened[rng.permutation(num_samples)[:num_ignored]] = 0
+    zeros = jnp.zeros(num_samples)
+    samples = Samples(
+        None,  # pyright: ignore[reportArgumentType]
+        zeros,
+        zeros,
+        zeros,
+        zeros,
+        jnp.asarray(happened),
+        eqx.tree_at(lambda m: m.count, memory, count),
+        None,
+    )
+    order = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(1)))
+    minibatch_size = min(minibatch_size, num_samples)
+    assert order.shape == (num_samples // minibatch_size, NUM_CHUNKS, minibatch_size // NUM_CHUNKS)
+    assert len(np.unique(order)) == order.size
+    # What is left over is first of all what never happened.
+    left_over = num_samples - order.size
+    assert happened[order].sum() == order.size - max(0, num_ignored - left_over)
+    used = np.where(happened[order] > 0, sizes[order], 99)
+    assert (used[:, :-1].max(axis=-1) <= used[:, 1:].min(axis=-1)).all()
+    # Every minibatch has about the same mix of sizes.
+    assert np.ptp(np.where(happened[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
+    other = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(2)))
+    assert (other != order).any()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A short run of the fast recipe in this process: metrics of each iteration, and how often it traced."""
+    config = tiny_run(60)
+    environment, traces = WORLD.make(), []
+
+    def counted(*arguments):
+        traces.append(arguments)
+        return collect(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer_module, "collect", counted)
+        trainer = Trainer(environment, config.agent, config.learning, total_steps=config.steps, seed=0)
+        state = trainer.init(environment)
+        metrics = []
+        for _ in range(trainer.num_iterations):
+            state, new = trainer.iterate(environment, state)
+            metrics.append({name: float(value) for name, value in new.items()})
+    return metrics, len(traces)
+
+
+def test_the_value_map_is_learned(trained):
+    metrics, _ = trained
+    assert len(metrics) == 60
+    for name in ("map_rows", "map_readout", "map_actions"):
+        assert metrics[-1][name] < 0.85 * metrics[0][name]
+
+
+def test_compiled_once(trained):
+    assert trained[1] == 1
+
+
+def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp_path):
+    # Entropy's weight is 0.05 in the first iteration; after that, gradients are too large for a float.
+    config = tiny_run(8, agent=LSTM, value_map_weight=0.0, entropy_end=1e38)
+    with pytest.raises(DivergedError, match="no finite update in 3 iterations"):
+        run(config, tmp_path, replace(OPTIONS, checkpoint_every=1))
+    assert [path.name for path in list_checkpoints(tmp_path / CHECKPOINTS)] == [
+        "checkpoint-00000001.safetensors"
+    ]
+    tensors, _ = read_checkpoint(list_checkpoints(tmp_path / CHECKPOINTS)[0])
+    assert all(np.isfinite(t).all() for t in tensors.values() if t.dtype == np.float32)
+    records = read_log(tmp_path / "log.jsonl")
+    assert [record["skipped_updates"] for record in records] == [0.0, 1.0, 1.0, 1.0]
+    assert records[-1]["gradient_norm"] in ("inf", "nan")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"num_envs": 0}, "num_envs is 0"),
+        ({"passes": 0}, "passes is 0"),
+        ({"minibatch_size": 3}, "minibatch_size is 3, expected at least 4"),
+        ({"rollout_steps": -1}, "rollout_steps is -1"),
+    ],
+)
+def test_options_that_make_no_run_are_refused(options, named):
+    with pytest.raises(InputError, match=named):
+        Trainer(WORLD.make(), EPN, replace(LEARNING, **options), total_steps=100, seed=0)
+
+
+# Two by two cells, up and down (left and right) lead to the same place, and the first goal is one of the
+# three other cells with equal chance: above or below, beside, or diagonal.
+SHORT = MemoryPlanning(size=2, episode_steps=3)
+GAMMA = 0.9
+
+
+def closed_form(step: int, at_goal: bool, before: bool) -> float:
+    """Optimal values of an episode of three steps.
+
+    A first move finds the goal in 1 of 3 worlds; a second one along the other axis in 1 of the remaining 2;
+    collecting takes a step; a second goal cannot be collected in time.
+    """
+    if before:
+        return 0.0
+    if at_goal:
+        return 1.0
+    return {0: (GAMMA + GAMMA**2) / 3, 1: GAMMA / 2, 2: 0.0}[step]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("config", "learning"),
+    [
+        (
+            replace(EPNConfig(), width=32, iterations=1, block="residual", write="before"),
+            {"learning_rate": 5e-3},
+        ),
+        (replace(LSTM, torso_width=32, width=32, policy_width=32), {"learning_rate": 5e-3}),
+    ],
+    ids=["epn", "lstm"],
+)
+def test_closed_form_values_are_learned(config, learning):
+    environment = SHORT.make()
+    options = replace(
+        LEARNING,
+        num_envs=128,
+        minibatch_size=128,
+        discount=GAMMA,
+        value_map_weight=0.0,
+        entropy=0.02,
+        entropy_end=0.0,
+        optimiser="adam",
+        **learning,
+    )
+    trainer = Trainer(environment, config, options, total_steps=300_000, seed=1)
+    state = trainer.init(environment)
+    for _ in range(trainer.num_iterations):
+        state, _ = trainer.iterate(environment, state)
+    agent = state.learner.learned.agent
+    actors = start_actors(environment, agent, jax.random.split(jax.random.key(9), 2000))
+    rollout, _ = eqx.filter_jit(lambda a: collect(environment, a, actors, 3))(agent)
+    steps = rollout.timesteps
+    at_goal = np.asarray(steps.observation == steps.goal)
+    collected = np.asarray(steps.completed).cumsum(axis=0) > 0
+    for step in range(3):
+        for here in (False, True):
+            chosen = (at_goal[step] == here) & ~collected[step]
+            if not chosen.any():
+                continue
+            expected = closed_form(step, here, False)
+            assert float(rollout.values[step][chosen].mean()) == pytest.approx(expected, abs=0.06), (
+                step,
+                here,
+            )
+            assert abs(rollout.values[step][chosen] - expected).mean() < 0.1
+    goals = float(steps.completed.sum()) / 2000
+    # Found at once in 1/3 of the worlds, at the second move in another third.
+    assert goals == pytest.approx(2 / 3, abs=0.04)
+    # The second move of an optimal policy is along the other axis; it does not go back.
+    missed = ~at_goal[1]
+    axis = np.asarray(rollout.actions) // 2
+    assert (axis[0] != axis[1])[missed].mean() > 0.95

@@ -1,0 +1,23 @@
+"""Runs that take seconds: a 2x2 game, short episodes, small agents."""
+
+from dataclasses import replace
+
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.run import RunOptions
+from rapidtask.learning.run_config import RunConfig
+
+WORLD = MemoryPlanning(size=2, episode_steps=12)
+EPN = EPNConfig(width=16, iterations=1, block="residual", match=True, symbols="fixed", write="before")
+LSTM = LSTMConfig(embedding_width=8, torso_width=16, width=16, policy_width=16)
+LEARNING = LearningConfig(num_envs=8, minibatch_size=32, optimiser="adam")
+STEPS_PER_ITERATION = LEARNING.num_envs * (WORLD.episode_steps + 1)
+OPTIONS = RunOptions(checkpoint_every=2, evaluate_every=3, evaluation_episodes=8)
+
+
+def tiny_run(iterations: int = 5, *, agent=EPN, **learning) -> RunConfig:
+    """Configuration of a run of so many iterations."""
+    config = replace(LEARNING, **learning)
+    return RunConfig(world=WORLD, agent=agent, learning=config, steps=iterations * STEPS_PER_ITERATION)
