@@ -39,7 +39,7 @@ def save_checkpoint(path: Path, tree: Any, config: dict) -> None:
     tensors = {name: np.asarray(leaf) for name, leaf in named_arrays(tree)}
     text = json.dumps(config, sort_keys=True)
     data = save(tensors, {"format": FORMAT, "config": text, "sha256": checksum(tensors.items(), text)})
-    write_atomically(path, data)
+    write_atomically(path, _with_sorted_header(data))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -152,6 +152,17 @@ def keep_latest(newest: Path, count: int) -> None:
     written = [path for path in list_checkpoints(newest.parent) if path.name <= newest.name]
     for path in written[count:]:
         path.unlink()
+
+
+def _with_sorted_header(data: bytes) -> bytes:
+    """A safetensors file with its header in order: the library's order of metadata is random.
+
+    Equal content then gives equal bytes, so that two files can be compared by their checksums.
+    """
+    length = int.from_bytes(data[:8], "little")
+    text = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # what follows stays aligned
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
 
 def _is_array(leaf: Any) -> bool:
