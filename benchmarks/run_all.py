@@ -1,0 +1,50 @@
+"""All benchmarks, one after the other: `make bench`.
+
+    python benchmarks/run_all.py [name ...]
+
+A benchmark that fails is reported at the end, after the others have run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+
+from rich.console import Console
+
+BENCHMARKS = {
+    "environment_bench": "environment steps per second",
+    "planner_bench": "the planner's speed, and the cost of a step in long episodes",
+    "street_bench": "street worlds and steps per second",
+    "training_bench": "training iterations, against PyTorch",
+}
+"""Modules of this folder that have a `main()` without arguments. time_to_score.py takes hours: not here."""
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; returns the number that failed or are missing."""
+    console = Console()
+    if unknown := set(names) - set(BENCHMARKS):
+        console.print(f"no such benchmark: {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+        return len(unknown)
+    failed = []
+    for name in names or BENCHMARKS:
+        console.rule(f"{name}: {BENCHMARKS[name]}", align="left")
+        if not Path(__file__).with_name(f"{name}.py").exists():
+            console.print(f"benchmarks/{name}.py is missing")
+            failed.append(name)
+            continue
+        try:
+            importlib.import_module(name).main()
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
+    if failed:
+        console.print(f"failed: {', '.join(failed)}")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
