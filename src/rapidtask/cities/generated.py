@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from jaxtyping import Float
+from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.point_patterns import PATTERNS, river_line
@@ -89,7 +91,7 @@ HELD_OUT = "seinebank"
 
 @lru_cache(maxsize=len(PLANS))
 def generate_city(name: str) -> CityGraph:
-    """Generate one of PLANS: always the same, about a second, then kept in memory."""
+    """Generate one of PLANS: always the same, a fraction of a second, then kept in memory."""
     if name not in PLANS:
         raise CityError(f"{name}: no such generated city; there are {', '.join(PLANS)}")
     return build_city(name, PLANS[name], seed=zlib.crc32(name.encode()))
@@ -102,7 +104,7 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     rivers = [river_line(generator, i) for i in range(plan.num_rivers)]
     width = 90.0
     for river in rivers:
-        points = points[np.linalg.norm(points[:, None] - river, axis=2).min(1) > width / 2 + 15]
+        points = points[KDTree(river).query(points)[0] > width / 2 + 15]
     edges = join_neighbours(points, plan.largest_angle)
     for river in rivers:
         edges = cross_river(points, edges, river, width, plan.num_bridges, generator)
@@ -124,7 +126,7 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
 
     def draw(scale: float) -> CityGraph:
         bends = np.random.default_rng(seed + 1)
-        lines = [place(scale * line) for line in bend_streets(points, edges, plan.bend, bends)]
+        lines = list(zip(*place(scale * bend_streets(points, edges, plan.bend, bends)), strict=True))
         return city_from_lines(
             name, *place(scale * points), list(map(tuple, edges.tolist())), lines,
             source=f"generated: {plan.character}", licence="CC0-1.0",
@@ -135,15 +137,16 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     return draw(scale)
 
 
-def bend_streets(points: Points, edges: Edges, bend: float, generator: np.random.Generator) -> list[Points]:
+def bend_streets(
+    points: Points, edges: Edges, bend: float, generator: np.random.Generator
+) -> Float[np.ndarray, "E 13 2"]:
     """The line of each edge: half a sine wave, its height about `bend` times its length."""
     height = (generator.normal(0, bend, len(edges))).clip(-0.3, 0.3)
     along = np.linspace(0, 1, 13)
     start, step = points[edges[:, 0]], points[edges[:, 1]] - points[edges[:, 0]]
     across = np.stack([-step[:, 1], step[:, 0]], axis=1)
-    lines = (
+    return (
         start[:, None]
         + along[None, :, None] * step[:, None]
         + (np.sin(np.pi * along)[None, :] * height[:, None])[:, :, None] * across[:, None]
     )
-    return list(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -71,12 +72,13 @@ def city_from_lines(
         source: where the streets come from.
         licence: licence of the street data.
     """
-    all_lat, all_lng, edges = [np.asarray(lat, float)], [np.asarray(lng, float)], []
+    all_lat, all_lng = [np.asarray(lat, float)], [np.asarray(lng, float)]
+    edges: list[tuple[int, int]] = []
     count = len(lat)
     direct: set[tuple[int, int]] = set()
-    for (start, end), (line_lat, line_lng) in zip(ends, lines, strict=True):
-        pieces = great_circle_distance(line_lat[:-1], line_lng[:-1], line_lat[1:], line_lng[1:])
-        along = np.concatenate([[0.0], np.cumsum(pieces)])
+    for (start, end), (line_lat, line_lng), pieces in zip(ends, lines, _pieces(lines), strict=True):
+        along = np.zeros(len(line_lat))
+        np.cumsum(pieces, out=along[1:])
         # A loop needs two nodes of its own, a second street between two junctions one, or it would vanish.
         least = 3 if start == end else 2 if (min(start, end), max(start, end)) in direct else 1
         num_pieces = max(least, round(along[-1] / spacing)) if np.isfinite(along[-1]) else least
@@ -85,10 +87,19 @@ def city_from_lines(
         at = along[-1] * np.arange(1, num_pieces) / num_pieces
         all_lat.append(np.interp(at, along, line_lat))
         all_lng.append(np.interp(at, along, line_lng))
-        chain = np.concatenate([[start], np.arange(count, count + num_pieces - 1), [end]])
-        edges.append(np.stack([chain[:-1], chain[1:]], axis=1))
+        edges += itertools.pairwise([start, *range(count, count + num_pieces - 1), end])
         count += num_pieces - 1
-    joined = np.concatenate(edges).astype(np.int64) if edges else np.zeros((0, 2), np.int64)
+    joined = np.array(edges, np.int64).reshape(-1, 2)
     return make_city(
         name, np.concatenate(all_lat), np.concatenate(all_lng), joined, source=source, licence=licence
     )
+
+
+def _pieces(lines: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+    """Metres between the points of each line, measured all at once: lines are many and short."""
+    if not lines:
+        return []
+    lat, lng = (np.concatenate(parts) for parts in zip(*lines, strict=True))
+    starts = np.cumsum([0] + [len(line_lat) for line_lat, _ in lines])
+    metres = great_circle_distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
+    return [metres[start : end - 1] for start, end in itertools.pairwise(starts.tolist())]

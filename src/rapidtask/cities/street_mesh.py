@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial import Delaunay
+from scipy.spatial import Delaunay, KDTree
 
 from rapidtask.cities.city_graph import connected_parts
 
@@ -67,16 +67,17 @@ def cross_river(
         generator: chooses the bridges.
     """
     middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
+    banks = KDTree(river)
     sides = []
     for ends in (points[edges[:, 0]], points[edges[:, 1]]):
-        nearest = np.linalg.norm(ends[:, None] - river, axis=2).argmin(1).clip(1, len(river) - 2)
+        nearest = banks.query(ends)[1].clip(1, len(river) - 2)
         along, across = river[nearest + 1] - river[nearest - 1], ends - river[nearest]
         sides.append(along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0] > 0)
-    near = np.linalg.norm(middle[:, None] - river, axis=2).min(1) < 3 * width
+    near = banks.query(middle)[0] < 3 * width
     crossing = np.flatnonzero((sides[0] != sides[1]) & near)
     if len(crossing) == 0:
         return edges
-    place = np.linalg.norm(middle[crossing][:, None] - river, axis=2).argmin(1)
+    place = banks.query(middle[crossing])[1]
     wanted = (np.arange(num_bridges) + generator.uniform(0.25, 0.75, num_bridges)) / num_bridges * len(river)
     bridges = {int(np.abs(place - want).argmin()) for want in wanted}
     drowned = np.setdiff1d(np.arange(len(crossing)), list(bridges))
