@@ -2,6 +2,7 @@
 
 import signal
 
+import equinox as eqx
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -186,3 +187,11 @@ def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path
     assert whole.keys() == parts.keys()
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])
+
+
+def test_an_agent_can_be_made_in_a_traced_function_first():
+    """Loading an agent makes it in one, to learn its shapes; the pool kept from there holds real arrays."""
+    config = streets(seed=0, num_symbols=61)
+    agent = eqx.filter_eval_shape(config.make_agent)
+    assert agent is not None
+    assert int(config.world.held_out().sample().pool.worlds.num_states.min()) > 1
