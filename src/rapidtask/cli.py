@@ -13,6 +13,7 @@ import tyro
 
 import rapidtask
 from rapidtask.agents import AGENTS
+from rapidtask.commands.agents import Agents
 from rapidtask.commands.cities import Cities
 from rapidtask.commands.demo import Demo
 from rapidtask.commands.evaluate import Evaluate, world_of_checkpoint
@@ -42,6 +43,7 @@ COMMANDS: dict[str, type] = {
     "evaluate": Evaluate,
     "play": Play,
     "cities": Cities,
+    "agents": Agents,
 }
 
 

@@ -1,0 +1,158 @@
+"""`rapidtask agents`: how large each agent is and what a step costs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from rich.console import Console
+from rich.table import Table
+
+from rapidtask.agents import AGENTS
+from rapidtask.agents.agent import Agent
+from rapidtask.envs.environment import Environment, TimeStep
+from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
+from rapidtask.errors import InputError
+from rapidtask.learning.config import epn_for
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class AgentCost:
+    """What one agent takes."""
+
+    parameters: int
+    """Numbers that are learned."""
+    state_bytes: int
+    """Memory that one environment's agent state takes."""
+    step_flops: float
+    """Floating-point operations of one environment's step, its memory full."""
+    step_seconds: float
+    """Seconds of one step of the whole batch, averaged over an episode."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agents:
+    """Show each agent's parameters and what a step costs in a world."""
+
+    world: WorldOptions = field(default_factory=MemoryPlanning)
+    """Options of the world."""
+    batch_size: int = 64
+    """Environments that step together."""
+    seed: int = 0
+    """Seed of the worlds and of the random actions that fill the memories."""
+
+    def run(self) -> None:
+        """Measure every agent and print."""
+        if self.batch_size < 1:
+            raise InputError(f"--batch-size is {self.batch_size}, expected at least 1")
+        environment = self.world.make()
+        timesteps = random_episodes(environment, self.batch_size, self.seed)
+        options = environment.options
+        table = Table(
+            title=f"{domain_name(self.world)}: {environment.num_observations} observations, "
+            f"{environment.num_actions} actions, {options.episode_steps} steps, "
+            f"batch {self.batch_size} on {jax.devices()[0].device_kind}",
+            title_justify="left",
+            caption="ms: one step of the batch, and of one environment, averaged over an episode",
+            caption_justify="left",
+        )
+        table.add_column("agent", no_wrap=True)
+        for heading in ("parameters", "state kB", "MFLOP/step", "ms/batch", "ms/step"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        with Console(stderr=True).status("") as status:
+            for name, config in agent_configs().items():
+                status.update(f"{name}: compiling and measuring")
+                cost = measure(config, environment, timesteps)
+                table.add_row(
+                    name,
+                    f"{cost.parameters:,}",
+                    f"{cost.state_bytes / 1e3:,.1f}",
+                    f"{cost.step_flops / 1e6:,.2f}",
+                    f"{cost.step_seconds * 1e3:,.2f}",
+                    f"{cost.step_seconds * 1e3 / self.batch_size:.4f}",
+                )
+        sys.stderr.flush()
+        Console().print(table)
+
+
+def agent_configs() -> dict[str, Any]:
+    """Every agent with its default options; the EPN as each recipe trains it."""
+    recipes = {f"epn, {recipe}": epn_for(recipe) for recipe in ("paper", "fast")}
+    return recipes | {name: config() for name, config in AGENTS.items() if name != "epn"}
+
+
+def random_episodes(environment: Environment, batch_size: int, seed: int) -> TimeStep:
+    """One episode of each environment under random actions, `[T + 1, B]`."""
+
+    @eqx.filter_jit
+    def run(environment: Environment, key: jax.Array) -> TimeStep:
+        reset_key, action_key = jax.random.split(key)
+        states, first = environment.reset_batch(jax.random.split(reset_key, batch_size))
+        shape = (environment.options.episode_steps, batch_size)
+        actions = jax.random.randint(action_key, shape, 0, environment.num_actions)
+        _, rest = jax.lax.scan(
+            lambda states, actions: environment.step_batch(states, actions), states, actions
+        )
+        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest)
+
+    return run(environment, jax.random.key(seed))
+
+
+def measure(config: Any, environment: Environment, timesteps: TimeStep) -> AgentCost:
+    """Cost of an agent with fresh weights on recorded timesteps `[T, B]`."""
+    num_steps, batch_size = timesteps.action.shape
+    agent: Agent = config.make(
+        environment.num_observations,
+        environment.num_actions,
+        environment.options.episode_steps,
+        jax.random.key(0),
+    )
+    state = agent.initial_state(batch_size)
+
+    # Repeated steps, as when acting: an agent's own `unroll` may be quicker.
+    @eqx.filter_jit
+    def play(agent: Agent, timesteps: TimeStep) -> jax.Array:
+        outputs, _ = Agent.unroll(agent, agent.initial_state(batch_size), timesteps, agent.embed())
+        return outputs.logits
+
+    seconds = best_seconds(lambda: play(agent, timesteps))
+    return AgentCost(
+        parameters=sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(agent, eqx.is_inexact_array))),
+        state_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(state)) // batch_size,
+        step_flops=step_flops(agent, timesteps),
+        step_seconds=seconds / num_steps,
+    )
+
+
+def step_flops(agent: Agent, timesteps: TimeStep) -> float:
+    """Floating-point operations of one environment's step, as XLA counts them before optimising.
+
+    Of the EPN's programs for different numbers of rows, XLA counts the largest.
+    """
+    one = jax.tree.map(lambda x: x[0, :1], timesteps)
+    embeddings = agent.embed()
+    arrays, static = eqx.partition(agent, eqx.is_array)
+
+    def step(arrays: Any, state: Any, timestep: TimeStep):
+        return eqx.combine(arrays, static).step(state, timestep, embeddings)
+
+    analysis = jax.jit(step).lower(arrays, agent.initial_state(1), one).cost_analysis()
+    return float((analysis or {}).get("flops", float("nan")))
+
+
+def best_seconds(run) -> float:
+    """Seconds of the fastest of a few calls; the first one compiles and is not counted."""
+    jax.block_until_ready(run())
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        jax.block_until_ready(run())
+        times.append(time.perf_counter() - start)
+    return min(times)
