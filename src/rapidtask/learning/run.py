@@ -15,8 +15,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
+from jax.sharding import Sharding
 
 from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
@@ -217,13 +219,25 @@ def _save(
     state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int, log: RunLog | None
 ) -> None:
     if jax.process_count() > 1:
-        dynamic, static = eqx.partition(state, eqx.is_array)
-        state = eqx.combine(multihost_utils.process_allgather(dynamic, tiled=True), static)
+        state = fetch(_everywhere(state, state.iteration.sharding))
     if log is not None:
         path = checkpoint_path(checkpoints, iteration)
         log.sync()  # A checkpoint on disk implies the records of all its iterations.
         save_checkpoint(path, state, config.to_json())
         keep_latest(path, keep)
+
+
+@eqx.filter_jit
+def _everywhere(state: TrainState, replicated: Sharding) -> TrainState:
+    """The state with all of it on every device, and keys as their raw bits."""
+
+    def copy(leaf: Any) -> Any:
+        if not eqx.is_array(leaf):
+            return leaf
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return jax.lax.with_sharding_constraint(jax.random.key_data(leaf) if is_key else leaf, replicated)
+
+    return jax.tree.map(copy, state)
 
 
 def _agreed(signals: list[int]) -> int | None:
