@@ -91,14 +91,25 @@ def _walk(generator, size, respawn, completes, reset_chance):
 @functools.cache
 def make_epn(**options):
     """A small EPN whose weights are large enough for every part to matter."""
-    agent = EPNConfig(**{"width": WIDTH, **options}).make(
-        NUM_OBSERVATIONS, NUM_ACTIONS, NUM_STEPS, jax.random.key(0)
-    )
-    parameters, static = eqx.partition(agent, eqx.is_inexact_array)
+    config = EPNConfig(**{"width": WIDTH, **options})
+    return fill(lambda key: config.make(NUM_OBSERVATIONS, NUM_ACTIONS, NUM_STEPS, key))
+
+
+def fill(make):
+    """What `make(key)` builds, its arrays filled by NumPy: drawing them would need many compilations."""
+    shapes = eqx.filter_eval_shape(make, jax.random.key(0))
+    parameters, static = eqx.partition(shapes, lambda x: isinstance(x, jax.ShapeDtypeStruct))
     generator = np.random.default_rng(0)
-    disturb = lambda p: p + 0.2 * jnp.asarray(generator.normal(size=p.shape), p.dtype)  # noqa: E731
-    agent = eqx.combine(jax.tree.map(disturb, parameters), static)
-    return eqx.tree_at(lambda a: (a.logits.weight, a.value.weight), agent, replace_fn=lambda w: 10 * w)
+
+    def draw(path, shape):
+        values = generator.normal(size=shape.shape)
+        if jax.tree_util.keystr(path).endswith(".scale"):
+            values = 1 + 0.2 * values
+        elif len(shape.shape) > 1:
+            values *= 1.2 * min(shape.shape) ** -0.5
+        return jnp.asarray(values, shape.dtype)
+
+    return eqx.combine(jax.tree_util.tree_map_with_path(draw, parameters), static)
 
 
 @functools.cache
