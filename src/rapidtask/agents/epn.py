@@ -149,10 +149,10 @@ class EPN(Agent):
         """See `Agent`: memories are ids, so all steps are planned at once."""
         memories, state = self.recall_all(state, timesteps)
         num_steps, batch_size = timesteps.action.shape
-        flat = jax.tree.map(lambda x: x.reshape(num_steps * batch_size, *x.shape[2:]), (memories, timesteps))
+        flatten = lambda x: x.reshape(num_steps * batch_size, *x.shape[2:])  # noqa: E731
         if embeddings.table.ndim == 3:
             embeddings = Embeddings(jnp.tile(embeddings.table, (num_steps, 1, 1)), embeddings.exact)
-        output = self.act(*flat, embeddings)
+        output = self.act(jax.tree.map(flatten, memories), jax.tree.map(flatten, timesteps), embeddings)
         shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), _without_rows(output))
         rows = output.rows
         assert rows is not None
