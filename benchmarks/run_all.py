@@ -20,7 +20,7 @@ BENCHMARKS = {
     "street_bench": "street worlds and steps per second",
     "training_bench": "training iterations, against PyTorch",
 }
-"""Modules of this folder that have a `main()` without arguments. time_to_score.py takes hours: not here."""
+"""Modules of this folder whose `main()` takes no arguments; others are run by hand, and named at the end."""
 
 
 def main(names: list[str]) -> int:
@@ -41,6 +41,9 @@ def main(names: list[str]) -> int:
         except Exception:
             traceback.print_exc()
             failed.append(name)
+    others = {path.stem for path in Path(__file__).parent.glob("*.py")} - {*BENCHMARKS, "run_all", "timing"}
+    if others:
+        console.print(f"not run here: {', '.join(sorted(others))}")
     if failed:
         console.print(f"failed: {', '.join(failed)}")
     return len(failed)
