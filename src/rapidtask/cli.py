@@ -18,6 +18,7 @@ from rapidtask.commands.cities import Cities
 from rapidtask.commands.demo import Demo
 from rapidtask.commands.evaluate import Evaluate, world_of_checkpoint
 from rapidtask.commands.play import Play
+from rapidtask.commands.sweep import Sweep
 from rapidtask.commands.train import Train
 from rapidtask.envs.registry import DOMAINS, WorldOptions
 from rapidtask.errors import InputError
@@ -41,6 +42,7 @@ COMMANDS: dict[str, type] = {
     "demo": Demo,
     "train": Train,
     "evaluate": Evaluate,
+    "sweep": Sweep,
     "play": Play,
     "cities": Cities,
     "agents": Agents,

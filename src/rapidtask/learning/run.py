@@ -127,7 +127,7 @@ def run(
     bad_iterations, saved, stopped_by = 0, None, None
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
-    with worlds, closing(log) if log is not None else nullcontext(), _signals() as signals:
+    with worlds, closing(log) if log is not None else nullcontext(), collect_signals() as signals:
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
@@ -136,14 +136,16 @@ def run(
             iteration += 1
             last = iteration == trainer.num_iterations
             bad_iterations = bad_iterations + 1 if record["skipped_updates"] == 1.0 else 0
+            if iteration > first + 1:  # the first iteration of a process is mostly the compiler's
+                seconds += time.perf_counter() - began
             if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
+                began, compiles = time.perf_counter(), scores is None
                 scores = evaluator(fetch(state.learner.learned.agent))
                 record |= {
                     "evaluation_goals_per_episode": scores.goals_per_episode,
                     "evaluation_oracle_share_last_third": scores.oracle_share_last_third,
                 }
-            if iteration > first + 1:  # the first iteration of a process is mostly the compiler's
-                seconds += time.perf_counter() - began
+                seconds += 0.0 if compiles else time.perf_counter() - began
             steps = iteration * trainer.steps_per_iteration
             if log is not None:
                 log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **_finite(record)})
@@ -249,7 +251,7 @@ def _agreed(signals: list[int]) -> int | None:
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
+def collect_signals() -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM instead of dying of them; a second one of the same kind kills as usual."""
     received: list[int] = []
     previous = {}
