@@ -52,8 +52,11 @@ def run_sweep(
     show: Callable[[SweepTable, Trial], None] = lambda table, trial: None,
 ) -> SweepResult:
     """Run the trials that are not in the table yet; those begun before go on from their checkpoints."""
-    description = {"config": config.to_json(), "run_options": asdict(run_options), **asdict(options)}
-    table = SweepTable(folder, description)
+    # A trial does not depend on how often it is saved.
+    episodes = run_options.evaluation_episodes
+    described = {**config.to_json(), "evaluation_episodes": episodes, "sweep": asdict(options)}
+    del described["version"]
+    table = SweepTable(folder, _flat(described))
     known = {trial.trial for trial in table.trials}
     waiting = [number for number in range(num_trials) if number not in known]
     running: dict[int, Options] = {}
@@ -80,6 +83,14 @@ def run_sweep(
         best = with_options(config, table.best.options)
         write_atomically(folder / "best.json", (json.dumps(best.to_json(), indent=2) + "\n").encode())
     return SweepResult(table, signals[0] if signals else None)
+
+
+def _flat(data: dict, prefix: str = "") -> dict:
+    """Nested options by their dotted names."""
+    flat = {}
+    for name, value in data.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
 
 
 def trial_folder(folder: Path, trial: int) -> Path:

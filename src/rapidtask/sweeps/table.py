@@ -45,7 +45,7 @@ class SweepTable:
 
         Args:
             folder: the sweep's folder.
-            description: all that its results depend on; going on with another one is refused.
+            description: all that its results depend on, by name; going on with another is refused.
         """
         self.folder = folder
         self._path = folder / "trials.jsonl"
