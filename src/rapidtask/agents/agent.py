@@ -116,7 +116,9 @@ class Linear(eqx.Module):
     weight: Float[Array, "I O"]
     bias: Float[Array, " O"] | None
 
-    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray, *, bias: bool = True, scale: float = 1.0):
+    def __init__(
+        self, num_in: int, num_out: int, key: PRNGKeyArray, *, bias: bool = True, scale: float = 1.0
+    ):
         # Truncated normal of variance scale² / fan-in, as Sonnet and Haiku initialise.
         self.weight = scale * jax.random.truncated_normal(key, -2, 2, (num_in, num_out)) / jnp.sqrt(num_in)
         self.bias = jnp.zeros(num_out) if bias else None

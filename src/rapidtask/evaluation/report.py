@@ -14,12 +14,20 @@ NUM_GOALS_IN_TABLE = 4
 
 def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
     """One row per policy."""
-    table = Table(title=title, title_justify="left", caption="per episode, mean ± standard error", caption_justify="left")
+    # Narrow enough for a terminal of 80 columns.
+    table = Table(
+        box=None,
+        padding=(0, 2, 0, 0),
+        title=title,
+        title_justify="left",
+        caption="per episode, mean ± standard error",
+        caption_justify="left",
+    )
     table.add_column("policy", no_wrap=True)
-    for heading in ("goals", "last third", "of oracle", "steps to goals 1, 2, …"):
+    for heading in ("goals", "last third", "of oracle", "steps to goal 1, 2…"):
         table.add_column(heading, justify="right", no_wrap=True)
     for scores in all_scores:
-        steps = "  ".join(f"{mean:.1f}" for mean in scores.steps_to_nth_goal[:NUM_GOALS_IN_TABLE])
+        steps = " ".join(f"{mean:.1f}" for mean in scores.steps_to_nth_goal[:NUM_GOALS_IN_TABLE])
         table.add_row(
             scores.policy,
             f"{scores.goals_per_episode:.2f} ± {scores.goals_per_episode_stderr:.2f}",
