@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
-from jax.sharding import Sharding
+from jax.sharding import NamedSharding, Sharding
+from jaxtyping import Array
 
 from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
@@ -206,7 +207,15 @@ def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints
     if trainer.mesh is None:
         return restored
     dynamic, static = eqx.partition(restored, eqx.is_array)
-    return eqx.combine(jax.device_put(dynamic, trainer.shardings(state)), static)
+    return eqx.combine(jax.tree.map(_spread, dynamic, trainer.shardings(state)), static)
+
+
+def _spread(leaf: Array, sharding: NamedSharding) -> Array:
+    """An array that every process holds whole, spread over the devices of all of them."""
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    data = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+    spread = jax.make_array_from_callback(data.shape, sharding, lambda index: data[index])
+    return jax.random.wrap_key_data(spread) if is_key else spread
 
 
 def _check_same_everywhere(name: str, checkpoints: Path) -> None:
