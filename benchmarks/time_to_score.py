@@ -66,7 +66,8 @@ def train(seed: int, options: TimeToScore, folder: Path, console: Console) -> li
     config = RunConfig(agent=epn_for("fast"), learning=FAST, seed=seed, steps=options.steps)
     every = RunOptions(evaluate_every=2, evaluation_episodes=100)
     began = time.perf_counter()
-    run(config, folder / f"seed-{seed}", every)
+    if run(config, folder / f"seed-{seed}", every).stopped_by is not None:
+        raise SystemExit("stopped")
     log = read_log(folder / f"seed-{seed}" / "log.jsonl")
     last = log[-1]
     compilation = time.perf_counter() - began - last["seconds"]

@@ -31,9 +31,12 @@ class LearningConfig:
     """Clip of the importance ratios of temporal differences and of the policy gradient."""
     c_bar: float = 1.0
     """Clip of the importance ratios that carry differences backwards."""
+    ratio_clip: float | None = 0.2
+    """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has moved this
+    far already (PPO); None for V-trace's ratios alone."""
     entropy: float = 0.05
     """Weight of the policy's entropy at the start."""
-    entropy_end: float = 0.01
+    entropy_end: float = 0.02
     """Weight of the policy's entropy at the end of training; linear in between."""
     value_weight: float = 0.5
     """Weight of the baseline's squared error."""

@@ -7,7 +7,7 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.epn import EPN
@@ -116,7 +116,10 @@ def sample_loss(
     output = agent.act(samples.memory, samples.timestep, agent.embed())
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
-    weighted = jnp.minimum(config.rho_bar, jax.lax.stop_gradient(ratio)) * samples.advantage
+    ratio = jax.lax.stop_gradient(ratio)
+    weighted = jnp.minimum(config.rho_bar, ratio) * samples.advantage
+    if config.ratio_clip is not None:
+        weighted = jnp.where(moved_enough(ratio, samples.advantage, config.ratio_clip), 0.0, weighted)
     loss, metrics = actor_critic_loss(
         output, log_probability, weighted, samples.value_target, samples.happened, config, weights
     )
@@ -126,6 +129,14 @@ def sample_loss(
         loss += config.value_map_weight * sum(parts.values())
         metrics |= {f"map_{name}": value for name, value in parts.items()}
     return loss, metrics | {"loss": loss}
+
+
+def moved_enough(ratio: Float[Array, "*B"], advantage: Float[Array, "*B"], clip: float) -> Bool[Array, "*B"]:
+    """Whether an action's probability has already moved by the clip in its advantage's direction.
+
+    Leaving such steps out of the policy gradient is PPO's clipped objective (Schulman et al. 2017).
+    """
+    return jnp.where(advantage > 0, ratio > 1 + clip, ratio < 1 - clip)
 
 
 def sequence_loss(
