@@ -74,8 +74,7 @@ def test_equals_the_sum_over_products_of_the_paper(rho_bar, c_bar):
     rho, c = np.minimum(rho_bar, ratios), np.minimum(c_bar, ratios)
     differences = rho * (rewards + discounts * values_t - values_tm1)
     expected = [
-        values_tm1[s]
-        + sum(np.prod(discounts[s:t] * c[s:t]) * differences[t] for t in range(s, len(rewards)))
+        values_tm1[s] + sum(np.prod(discounts[s:t] * c[s:t]) * differences[t] for t in range(s, len(rewards)))
         for s in range(len(rewards))
     ]
     targets = vtrace(*trajectory, rho_bar=rho_bar, c_bar=c_bar)

@@ -32,8 +32,8 @@ class LearningConfig:
     c_bar: float = 1.0
     """Clip of the importance ratios that carry differences backwards."""
     ratio_clip: float | None = 0.2
-    """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has moved this
-    far already (PPO); None for V-trace's ratios alone."""
+    """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has already
+    moved this far (PPO); None for V-trace's ratios alone."""
     entropy: float = 0.05
     """Weight of the policy's entropy at the start."""
     entropy_end: float = 0.02
