@@ -94,15 +94,15 @@ class PolicyNetwork(eqx.Module):
     """The form of the paper's policy network: a 2-layer MLP, ReLU, linear policy and baseline heads."""
 
     torso: Mlp
-    policy: Linear
-    baseline: Linear
+    logits: Linear
+    value: Linear
 
     def __init__(self, num_in: int, width: int, num_actions: int, key: PRNGKeyArray):
         torso_key, policy_key, baseline_key = jax.random.split(key, 3)
         self.torso = Mlp((num_in, width, width), torso_key)
         # Small, so that every agent starts with a nearly uniform policy.
-        self.policy = Linear(width, num_actions, policy_key, scale=0.1)
-        self.baseline = Linear(width, 1, baseline_key, scale=0.1)
+        self.logits = Linear(width, num_actions, policy_key, scale=0.1)
+        self.value = Linear(width, 1, baseline_key, scale=0.1)
 
     def __call__(
         self, x: Float[Array, "*B I"], auxiliary_loss: Float[Array, "*B"] | None = None
@@ -110,4 +110,4 @@ class PolicyNetwork(eqx.Module):
         """The agent's output, given what it knows."""
         features = jax.nn.relu(self.torso(x))
         loss = jnp.zeros(x.shape[:-1]) if auxiliary_loss is None else auxiliary_loss
-        return AgentOutput(self.policy(features), self.baseline(features)[..., 0], features, loss)
+        return AgentOutput(self.logits(features), self.value(features)[..., 0], features, loss)
