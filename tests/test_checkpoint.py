@@ -1,6 +1,8 @@
 import ast
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import equinox as eqx
@@ -187,7 +189,7 @@ def test_a_crash_while_writing_leaves_the_old_content(path, monkeypatch, dies_in
 
 def test_an_agent_file_brings_its_agent_back(tmp_path):
     config = tiny_run(agent=LSTM)
-    agent = config.make_agent(jax.random.key(8))
+    agent = eqx.filter_jit(config.make_agent)(jax.random.key(8))
     file = tmp_path / "agent.safetensors"
     save_agent(file, agent, config)
     loaded, loaded_config = rapidtask.load_agent(file)
@@ -198,6 +200,11 @@ def test_an_agent_file_brings_its_agent_back(tmp_path):
         rapidtask.no_such_thing  # noqa: B018
     with safe_open(file, "numpy") as opened:
         assert set(json.loads(opened.metadata()["config"])) > {"world", "agent", "learning", "seed"}
+
+
+def test_importing_rapidtask_is_quick():
+    code = "import rapidtask, sys; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_no_pickle_anywhere():

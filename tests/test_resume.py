@@ -1,3 +1,4 @@
+import json
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import jax
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
+from rapidtask.cli import main
 from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS
 from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
@@ -108,6 +110,46 @@ def test_a_crash_and_a_damaged_checkpoint_lose_no_more_than_the_work_since(unint
     # A run that is finished has nothing left to do.
     run(CONFIG, tmp_path, OPTIONS, resume=True)
     assert_same_run(tmp_path, uninterrupted)
+
+
+def evaluate(capsys, *arguments: str) -> dict:
+    main(["evaluate", *arguments, "--episodes", "8", "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_trained_agent_is_evaluated_in_its_own_world(uninterrupted, capsys):
+    from_run = evaluate(capsys, "--checkpoint", str(uninterrupted))
+    assert from_run["policy"] == f"epn ({uninterrupted.name})"
+    assert (from_run["world"]["size"], from_run["world"]["episode_steps"]) == (2, 12)
+    from_file = evaluate(capsys, f"--checkpoint={uninterrupted / AGENT_FILE}")
+    assert from_file == from_run
+    results = evaluate(capsys, "--checkpoint", str(uninterrupted), "--greedy", "--policy", "oracle")
+    assert [result["policy"] for result in results["policies"]] == [
+        f"epn ({uninterrupted.name}, greedy)",
+        "oracle",
+    ]
+    longer = evaluate(capsys, "--checkpoint", str(uninterrupted), "--world.episode-steps", "20")
+    assert longer["world"]["episode_steps"] == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            "--checkpoint {run} --world.size 3",
+            "made for 5 actions and 4 observations; this world has 5 and 9",
+        ),
+        ("--checkpoint {run}/log.jsonl", "log.jsonl: damaged, not a whole checkpoint"),
+        ("--checkpoint {run}/nothing", "nothing: there is no such checkpoint"),
+        ("--checkpoint {run}/tensorboard", "tensorboard: holds no whole checkpoint"),
+        ("--greedy", "--greedy is about a trained agent; it needs a --checkpoint"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_named(uninterrupted, capsys, arguments, said):
+    with pytest.raises(SystemExit) as exit_:
+        main(["evaluate", *arguments.format(run=uninterrupted).split()])
+    assert exit_.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 TRAIN = [
