@@ -7,7 +7,7 @@ import pytest
 
 from rapidtask.envs.environment import TimeStep
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.losses import targets_of
+from rapidtask.learning.losses import moved_enough, targets_of
 from rapidtask.learning.rollout import Rollout
 from rapidtask.learning.vtrace import vtrace
 
@@ -130,3 +130,9 @@ def test_nothing_flows_back_from_the_next_episode(discount_at_end):
     after = targets_of(rollout, values, log_probability, config)
     np.testing.assert_array_equal(before.values[:2], after.values[:2])
     np.testing.assert_array_equal(before.advantages[:2], after.advantages[:2])
+
+
+def test_steps_leave_the_policy_gradient_once_they_moved_in_their_advantages_direction():
+    ratio = jnp.array([1.3, 1.1, 0.7, 1.3, 0.9, 0.7])
+    advantage = jnp.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    assert moved_enough(ratio, advantage, 0.2).tolist() == [True, False, False, False, False, True]
