@@ -82,7 +82,7 @@ class RayWorkers:
             gpus: accelerators that a trial takes.
         """
         try:
-            import ray
+            import ray  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise InputError("--ray needs Ray: pip install 'rapidtask[cluster]'") from None
         self._ray: Any = ray
