@@ -91,7 +91,10 @@ def test_arrow_keys_are_put_together():
         assert list(keys) == ["up", "w", "down", "left", "right", "\x1b"]
 
 
+# A process started in the background of a shell inherits that SIGINT is ignored: undone here.
 PLAY = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.play import play
 play(MemoryPlanning(size=2).make(), seed=0)
