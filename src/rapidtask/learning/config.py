@@ -61,6 +61,7 @@ PAPER = LearningConfig(
     minibatch_size=1280,
     shuffle=False,
     lambda_=1.0,
+    ratio_clip=None,
     entropy=0.01,
     entropy_end=0.01,
     value_map_weight=0.0,
