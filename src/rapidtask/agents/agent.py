@@ -46,6 +46,10 @@ class AgentOutput(eqx.Module):
     rows: RowTrace | None = None
     """What a planner over memory rows computed on the way."""
 
+    def without_rows(self) -> AgentOutput:
+        """The output without the planner's trace, whose axes differ from the others'."""
+        return AgentOutput(self.logits, self.value, self.features, self.auxiliary_loss)
+
 
 class Agent(eqx.Module):
     """A learned agent.

@@ -153,7 +153,7 @@ class EPN(Agent):
         if embeddings.table.ndim == 3:
             embeddings = Embeddings(jnp.tile(embeddings.table, (num_steps, 1, 1)), embeddings.exact)
         output = self.act(jax.tree.map(flatten, memories), jax.tree.map(flatten, timesteps), embeddings)
-        shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), _without_rows(output))
+        shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), output.without_rows())
         rows = output.rows
         assert rows is not None
         trace = RowTrace(
@@ -207,7 +207,7 @@ class EPN(Agent):
             return self._plan_and_act(memory, timestep, embeddings, iterations)
         return in_fewest_slots(
             memory,
-            lambda cut: _without_rows(self._plan_and_act(cut, timestep, embeddings, iterations)),
+            lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations).without_rows(),
         )
 
     def _plan_and_act(
@@ -338,7 +338,3 @@ def most_recent(memory: Memory, rows: Float[Array, "B N D"], k: int) -> tuple[Me
         memory.goal,
     )
     return recent, jnp.take_along_axis(rows, index[..., None], axis=1)
-
-
-def _without_rows(output: AgentOutput) -> AgentOutput:
-    return AgentOutput(output.logits, output.value, output.features, output.auxiliary_loss)

@@ -144,7 +144,7 @@ def sequence_loss(
 ) -> tuple[Float[Array, ""], Metrics]:
     """Loss of whole rollouts `[T, B]`, V-trace included."""
     output, _ = learned.agent.unroll(rollout.agent_state, rollout.timesteps, learned.agent.embed())
-    acted = jax.tree.map(lambda x: x[:-1], _without_rows(output))
+    acted = jax.tree.map(lambda x: x[:-1], output.without_rows())
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
@@ -198,7 +198,3 @@ def actor_critic_loss(
     loss = policy + config.value_weight * value - weights.entropy * entropy
     loss += config.auxiliary_weight * auxiliary
     return loss, {"policy_loss": policy, "value_loss": value, "entropy": entropy, "auxiliary_loss": auxiliary}
-
-
-def _without_rows(output: AgentOutput) -> AgentOutput:
-    return AgentOutput(output.logits, output.value, output.features, output.auxiliary_loss)
