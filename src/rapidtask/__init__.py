@@ -8,8 +8,9 @@ from gymnasium.envs.registration import register, registry
 
 if TYPE_CHECKING:
     from rapidtask.learning.agent_files import load_agent
+    from rapidtask.pretrained import list_pretrained, load_pretrained
 
-__all__ = ["__version__", "load_agent"]
+__all__ = ["__version__", "list_pretrained", "load_agent", "load_pretrained"]
 __version__ = "0.1.0"
 
 # Gymnasium has no plugins: the import registers. Names only, so that it stays quick (no JAX).
@@ -27,4 +28,8 @@ def __getattr__(name: str) -> Any:
         from rapidtask.learning.agent_files import load_agent
 
         return load_agent
+    if name in ("list_pretrained", "load_pretrained"):
+        import rapidtask.pretrained
+
+        return getattr(rapidtask.pretrained, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

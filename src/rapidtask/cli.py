@@ -16,7 +16,7 @@ from rapidtask.agents import AGENTS
 from rapidtask.commands.agents import Agents
 from rapidtask.commands.cities import Cities
 from rapidtask.commands.demo import Demo
-from rapidtask.commands.evaluate import Evaluate, world_of_checkpoint
+from rapidtask.commands.evaluate import Evaluate, world_of_agent
 from rapidtask.commands.play import Play
 from rapidtask.commands.sweep import Sweep
 from rapidtask.commands.train import Train
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rest, chosen = take_choices(arguments)
         world = DOMAINS[chosen["world"]]()
         if arguments[:1] == ["evaluate"] and not any(a.partition("=")[0] == "--world" for a in arguments):
-            world = world_of_checkpoint(arguments) or world
+            world = world_of_agent(arguments) or world
         commands = {name: specialise(command, chosen, world) for name, command in COMMANDS.items()}
         command = tyro.extras.subcommand_cli_from_dict(
             commands, prog="rapidtask", description=DESCRIPTION, args=rest

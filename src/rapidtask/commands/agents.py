@@ -1,9 +1,10 @@
-"""`rapidtask agents`: how large each agent is and what a step costs."""
+"""`rapidtask agents`: the trained agents that come with the package, and what a step of each kind costs."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import epn_for
+from rapidtask.pretrained import Card, list_pretrained
 
 REPEATS = 3
 
@@ -39,7 +41,7 @@ class AgentCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Agents:
-    """Show each agent's parameters and what a step costs in a world."""
+    """List the pretrained agents, and show each kind's parameters and what a step costs in a world."""
 
     world: WorldOptions = field(default_factory=MemoryPlanning)
     """Options of the world."""
@@ -52,6 +54,7 @@ class Agents:
         """Measure every agent and print."""
         if self.batch_size < 1:
             raise InputError(f"--batch-size is {self.batch_size}, expected at least 1")
+        Console().print(pretrained_table(list_pretrained()))
         environment = self.world.make()
         timesteps = random_episodes(environment, self.batch_size, self.seed)
         options = environment.options
@@ -80,6 +83,31 @@ class Agents:
                 )
         sys.stderr.flush()
         Console().print(table)
+
+
+def pretrained_table(cards: Sequence[Card]) -> Table:
+    """The shipped agents: how they were trained and what they score with sampled actions."""
+    table = Table(
+        title="pretrained agents: load_pretrained(NAME), rapidtask evaluate --pretrained NAME",
+        title_justify="left",
+        caption="scores in worlds never seen, sampled actions" if cards else "none in this version",
+        caption_justify="left",
+    )
+    table.add_column("name", no_wrap=True)
+    for heading in ("recipe", "steps", "minutes", "goals", "of oracle"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for card in cards:
+        scores = card.scores.get("sampled", {})
+        goals, share = scores.get("goals_per_episode"), scores.get("oracle_share_last_third")
+        table.add_row(
+            card.name,
+            card.recipe,
+            f"{card.steps:,}",
+            f"{card.minutes:.0f}",
+            "–" if goals is None else f"{goals:.2f}",
+            "–" if share is None else f"{share:.1%}",
+        )
+    return table
 
 
 def agent_configs() -> dict[str, Any]:

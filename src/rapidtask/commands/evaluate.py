@@ -12,15 +12,18 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
+from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores, evaluate
 from rapidtask.evaluation.report import plot_steps_to_nth_goal, scores_table
 from rapidtask.learning.agent_files import AGENT_FILE, load_agent, read_run_config
-from rapidtask.learning.run_config import agent_name
+from rapidtask.learning.run_config import RunConfig, agent_name
 from rapidtask.policies import POLICIES, Policy, make_policy
 from rapidtask.policies.learned import make_learned_policy
+from rapidtask.pretrained.cards import find_pretrained, pretrained_names
+from rapidtask.pretrained.load import fit_agent, load_pretrained, parse_option
 
 PolicyName = Literal["random", "random-walk", "within-task", "edges", "edges-inverse", "hand-coded", "oracle"]
 
@@ -32,11 +35,19 @@ class Evaluate:
     world: WorldOptions = field(default_factory=MemoryPlanning)
     """Options of the world."""
     policy: PolicyName | Literal["all"] | None = None
-    """A reference policy, or all of them; by default all, or none beside a --checkpoint."""
+    """A reference policy, or all of them; by default all, or none beside a trained agent."""
     checkpoint: Path | None = None
     """A trained agent: its file, a checkpoint, or the folder of its run, whose world is then the default."""
+    pretrained: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An agent that comes with the package (`rapidtask agents` lists them), or "all"; may be repeated. The
+    first one's world is the default."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Let the trained agent take its likeliest action instead of drawing one."""
+    """Let the agent of --checkpoint take its likeliest action instead of drawing one; --pretrained agents
+    are then scored both ways."""
+    options: tuple[str, ...] = ()
+    """Options of the trained agents to change, as NAME=VALUE: memory=all, iterations=6."""
+    new_symbols: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Allow a world with more symbols than the agent was trained with; only fixed symbols can grow."""
     episodes: int = 500
     """Episodes to run per policy."""
     seed: int = 0
@@ -76,34 +87,61 @@ def evaluate_with_progress(options: Evaluate) -> list[Scores]:
 
 
 def make_policies(options: Evaluate, environment: Environment) -> dict[str, Policy]:
-    """The policies to evaluate, by the name to report."""
-    path, names = options.checkpoint, (options.policy,) if options.policy else ()
-    if options.policy == "all" or (path is None and not names):
+    """The policies to evaluate, by the name to report: trained agents first."""
+    learned = trained_policies(options, environment)
+    names = (options.policy,) if options.policy else ()
+    if options.policy == "all" or (not learned and not names):
         names = POLICIES
-    policies: dict[str, Policy] = {name: make_policy(name, environment) for name in names}
-    if path is None:
+    return {**learned, **{name: make_policy(name, environment) for name in names}}
+
+
+def trained_policies(options: Evaluate, environment: Environment) -> dict[str, Policy]:
+    """The trained agents that were asked for, with their options changed, by the name to report."""
+    if options.checkpoint is None and not options.pretrained:
+        for flag, given in (("--greedy", options.greedy), ("--options", options.options)):
+            if given:
+                raise InputError(f"{flag} is about a trained agent; it needs a --checkpoint or --pretrained")
+        return {}
+    changes = f", {', '.join(options.options)}" if options.options else ""
+    policies: dict[str, Policy] = {}
+
+    def add(agent: Agent, config: RunConfig, name: str, *, greedy: bool) -> None:
+        changed = dict(parse_option(config.agent, text) for text in options.options)
+        agent, _ = fit_agent(agent, config, environment, new_symbols=options.new_symbols, **changed)
+        policies[name] = make_learned_policy(agent, environment, greedy=greedy)
+
+    if (path := options.checkpoint) is not None:
+        agent, config = load_agent(path)
+        # The folder of a run names it better than the file in it, which is called the same in all.
+        label = path.resolve().parent.name if path.name == AGENT_FILE else path.resolve().stem
+        name = f"{agent_name(config.agent)} ({label}{changes}{', greedy' if options.greedy else ''})"
+        add(agent, config, name, greedy=options.greedy)
+    for name in chosen_pretrained(options.pretrained):
+        agent, config = load_pretrained(name)
+        add(agent, config, f"{name}{changes}", greedy=False)
         if options.greedy:
-            raise InputError("--greedy is about a trained agent; it needs a --checkpoint")
-        return policies
-    agent, config = load_agent(path, episode_steps=environment.options.episode_steps)
-    trained = config.world.held_out().make()
-    ours = (environment.num_actions, environment.num_observations)
-    theirs = (trained.num_actions, trained.num_observations)
-    if ours[0] != theirs[0] or ours[1] > theirs[1]:
-        raise InputError(
-            f"{path}: the agent was made for {theirs[0]} actions and {theirs[1]} observations; "
-            f"this world has {ours[0]} and {ours[1]}"
-        )
-    # The folder of a run names it better than the file in it, which is called the same in all.
-    label = path.resolve().parent.name if path.name == AGENT_FILE else path.resolve().stem
-    name = f"{agent_name(config.agent)} ({label}{', greedy' if options.greedy else ''})"
-    return {name: make_learned_policy(agent, environment, greedy=options.greedy), **policies}
+            add(agent, config, f"{name}{changes}, greedy", greedy=True)
+    return policies
 
 
-def world_of_checkpoint(arguments: Sequence[str]) -> WorldOptions | None:
-    """The world that the agent of a `--checkpoint` among the arguments was trained in."""
+def chosen_pretrained(names: Sequence[str]) -> list[str]:
+    """The names given, "all" standing for every shipped agent."""
+    chosen: list[str] = []
+    for name in names:
+        chosen += pretrained_names() if name == "all" else [name]
+    if names and not chosen:
+        raise InputError("--pretrained all: no agent is shipped with this version")
+    return list(dict.fromkeys(chosen))
+
+
+def world_of_agent(arguments: Sequence[str]) -> WorldOptions | None:
+    """The world that the agent of a `--checkpoint` or `--pretrained` among the arguments was trained in."""
     for position, argument in enumerate(arguments):
-        flag, equals, path = argument.partition("=")
-        if flag == "--checkpoint" and (equals or position + 1 < len(arguments)):
-            return read_run_config(Path(path if equals else arguments[position + 1])).world
+        flag, equals, value = argument.partition("=")
+        if not equals:
+            value = arguments[position + 1] if position + 1 < len(arguments) else ""
+        if flag == "--checkpoint" and value:
+            return read_run_config(Path(value)).world
+        if flag == "--pretrained" and value:
+            return read_run_config(find_pretrained(chosen_pretrained([value])[0])).world
     return None
