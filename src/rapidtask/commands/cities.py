@@ -1,7 +1,8 @@
-"""`rapidtask cities import | list | show`: the cities that street worlds are sampled from."""
+"""`rapidtask cities import | list | show | render | views`: the cities of street worlds."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, select_cities
+from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, CityEntry, list_cities, select_cities
 from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
@@ -97,10 +98,7 @@ class ShowCity:
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        (entry, *more) = select_cities(self.city, self.cities)
-        if more:
-            raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
-        city = entry.load()
+        city = one_city(self.city, self.cities).load()
         out = self.out or Path(f"{city.name}.png")
         # Here, because matplotlib takes its time and no other command needs it.
         from rapidtask.worlds.street_map import draw_city
@@ -115,19 +113,104 @@ class ShowCity:
 
 
 @dataclass(frozen=True)
+class RenderCity:
+    """Make the views of every street of a city, ahead of time, into a frame store (resumable)."""
+
+    city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
+    """Names of cities, "train", "held-out", or a file; panoramas are cropped if it has them."""
+    cities: str | None = None
+    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+    out: Path = Path("frames")
+    """Directory of frame stores; each city gets one of its name."""
+    which: Literal["all", "junctions"] = "all"
+    """Views from all nodes, or (enough for release rules) only from junctions and dead ends."""
+    hour: float | None = None
+    """Hour of the day of rendered views, 5 to 21; by default 10.5."""
+    workers: int | None = None
+    """Processes; by default one per CPU."""
+
+    def run(self) -> None:
+        """Build or finish the stores, and say where they are."""
+        from rapidtask.views.frame_build import build_store
+        from rapidtask.views.sources import choose_source
+
+        workers = os.cpu_count() or 1 if self.workers is None else self.workers
+        if workers < 1:
+            raise CityError(f"--workers: {workers}, expected at least 1")
+        for entry in select_cities(self.city, self.cities):
+            source = choose_source(entry, self.hour)
+            console = Console(stderr=True)
+            store = build_store(source, self.out, which=self.which, workers=workers, console=console)
+            size = store.frames.nbytes / 1e6
+            Console().print(
+                f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+@dataclass(frozen=True)
+class ShowViews:
+    """Draw a contact sheet: a neighbourhood's map, and a dozen of its views."""
+
+    city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
+    """Name of a city, or a file."""
+    cities: str | None = None
+    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+    frames: Path | None = None
+    """Directory of frame stores to take the views from; by default they are made on the spot."""
+    out: Path | None = None
+    """Where the picture goes; by default CITY_views.png."""
+    rules: Literal["paper", "release"] = "paper"
+    """Rules the neighbourhood is sampled by."""
+    num_intersections: int | None = None
+    """Its intersections; by default 5 (paper) or 8 (release)."""
+    hour: float | None = None
+    """Hour of the day of rendered views, 5 to 21."""
+    seed: int = 0
+    """Seed of the neighbourhood."""
+
+    def run(self) -> None:
+        """Draw, save, and say where."""
+        entry = one_city(self.city, self.cities)
+        city = entry.load()
+        out = self.out or Path(f"{city.name}_views.png")
+        # Here, because matplotlib and the worlds (JAX) take their time.
+        from rapidtask.views.contact_sheet import sheet_of_city
+
+        options = NeighbourhoodOptions(self.rules, self.num_intersections)
+        figure = sheet_of_city(entry, options, self.seed, frames=self.frames, hour=self.hour)
+        try:
+            figure.savefig(out, dpi=90)
+        except (OSError, ValueError) as error:
+            raise CityError(f"--out: {out}: cannot be written ({error})") from error
+        Console().print(f"views: {out}", highlight=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
 class Cities:
-    """Import, list and show the cities that street worlds are sampled from."""
+    """Import, list, show and render the cities that street worlds are sampled from."""
 
     command: Annotated[
         Annotated[ImportCity, tyro.conf.subcommand("import")]
         | Annotated[ListCities, tyro.conf.subcommand("list")]
-        | Annotated[ShowCity, tyro.conf.subcommand("show")],
+        | Annotated[ShowCity, tyro.conf.subcommand("show")]
+        | Annotated[RenderCity, tyro.conf.subcommand("render")]
+        | Annotated[ShowViews, tyro.conf.subcommand("views")],
         tyro.conf.arg(name=""),
     ]
 
     def run(self) -> None:
         """Run the subcommand."""
         self.command.run()
+
+
+def one_city(name: str, directory: str | None) -> CityEntry:
+    """The one city a name stands for."""
+    (entry, *more) = select_cities(name, directory)
+    if more:
+        raise CityError(f"{name}: stands for {1 + len(more)} cities; name one")
+    return entry
 
 
 def describe(statistics: CityStatistics) -> str:

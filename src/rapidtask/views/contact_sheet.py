@@ -1,0 +1,113 @@
+"""Contact sheets: a neighbourhood's map beside a dozen of its views, for a person to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int, UInt8
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from rapidtask.cities.catalogue import CityEntry
+from rapidtask.errors import InputError
+from rapidtask.views.frame_store import FrameStore, half_edges_of
+from rapidtask.views.sources import choose_source
+from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.streets import StreetPool, sample_pool
+
+STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
+"""Colours of the city, the neighbourhood, and the directions of the views."""
+COLUMNS, MOST = 4, 12
+"""Views a row, and at most in all."""
+
+
+def choose_states(pool: StreetPool) -> Int[np.ndarray, " V"]:
+    """The states of the pool's first world that a sheet shows: whole nodes, so that turns can be compared."""
+    count = int(pool.pool.worlds.num_states[0])
+    nodes, sizes = np.unique(pool.tail[0, :count], return_counts=True)
+    chosen: list[int] = []
+    for node in nodes[np.argsort(-sizes, kind="stable")]:
+        states = np.flatnonzero(pool.tail[0, :count] == node).tolist()
+        if len(chosen) + len(states) <= MOST:
+            chosen += states
+    return np.array(chosen, np.int64)
+
+
+def draw_sheet(
+    pool: StreetPool, states: Int[np.ndarray, " V"], frames: UInt8[np.ndarray, "V H W 3"], title: str
+) -> Figure:
+    """The map of the pool's first world with numbered arrows, and the view along each of them."""
+    city = pool.cities[pool.city[0]]
+    lines = [line[:, ::-1] for line in pool.lines(0)]
+    rows = -(-len(states) // COLUMNS)
+    figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
+    parts: Any = figure.subfigures(1, 2, width_ratios=(1, 1.5))
+    map_part, view_part = parts
+    axes = map_part.subplots()
+    everything = np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2)
+    axes.add_collection(LineCollection(list(everything), colors=STREETS, linewidths=1.5))
+    axes.add_collection(LineCollection(lines, colors=NEAR, linewidths=3))
+    low, high = np.concatenate(lines).min(0), np.concatenate(lines).max(0)
+    size = (high - low).max()
+    for number, state in enumerate(states.tolist(), 1):
+        node = np.array([city.lng[pool.tail[0, state]], city.lat[pool.tail[0, state]]])
+        towards = np.array([city.lng[pool.first[0, state]], city.lat[pool.first[0, state]]])
+        wide = np.array([np.cos(np.radians(city.lat.mean())), 1.0])
+        step = (towards - node) * wide
+        step = step / max(float(np.hypot(*step)), 1e-12) * size * 0.06 / wide
+        axes.annotate("", node + step, node, arrowprops={"arrowstyle": "-|>", "color": ARROW, "lw": 1.6})
+        axes.annotate(
+            str(number), node + 1.45 * step, ha="center", va="center", fontsize=11, fontweight="bold",
+            color=ARROW,
+            bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+        )  # fmt: skip
+    axes.set_xlim(low[0] - 0.14 * size, high[0] + 0.14 * size)
+    axes.set_ylim(low[1] - 0.14 * size, high[1] + 0.14 * size)
+    axes.set_aspect(1 / np.cos(np.radians(city.lat.mean())))
+    axes.set_axis_off()
+    axes.set_title(title)
+    grid = np.atleast_1d(view_part.subplots(rows, COLUMNS, squeeze=False)).ravel()
+    for place in grid:
+        place.set_axis_off()
+    for number, (state, frame, place) in enumerate(zip(states.tolist(), frames, grid, strict=False), 1):
+        node, towards = int(pool.tail[0, state]), int(pool.first[0, state])
+        here = slice(city.offsets[node], city.offsets[node + 1])
+        bearing = city.bearings[here][city.neighbours[here] == towards][0]
+        place.imshow(frame, interpolation="bicubic")
+        place.set_title(f"{number}: node {node}, {np.degrees(bearing) % 360:.0f}°", fontsize=9)
+    return figure
+
+
+def sheet_of_city(
+    entry: CityEntry,
+    options: NeighbourhoodOptions,
+    seed: int,
+    *,
+    frames: Path | None = None,
+    hour: float | None = None,
+) -> Figure:
+    """The sheet of a neighbourhood sampled in a city.
+
+    Args:
+        entry: a city of the catalogue.
+        options: which neighbourhoods.
+        seed: which of them.
+        frames: directory of frame stores to take the views from; None to make them.
+        hour: hour of the day of rendered views.
+    """
+    city = entry.load()
+    pool = sample_pool([city], 1, seed, options)
+    states = choose_states(pool)
+    node, first = pool.tail[0, states], pool.first[0, states]
+    if frames is None:
+        source = choose_source(entry, hour)
+        views = source.make(half_edges_of(city, node, first))
+        origin = source.version
+    else:
+        if hour is not None:
+            raise InputError("--hour: the views of a frame store have their light already")
+        store = FrameStore(frames / city.name)
+        views, origin = store.frames[store.find(city, node, first)], store.info.renderer
+    return draw_sheet(pool, states, views, f"{city.name}: {origin}")

@@ -1,0 +1,97 @@
+"""The renderer: what one sees from a place in a scene, by casting a ray per column of the picture.
+
+Walls are vertical and the ground is flat, so a picture is a row of columns: one ray each against the walls
+around, which gives a distance; above and below the wall's ends are sky and ground. Every step is a NumPy
+operation over all rays or pixels of a view.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from rapidtask.views.camera import ACROSS, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.facade_shading import shade_facades
+from rapidtask.views.ground_shading import shade_ground
+from rapidtask.views.light import Light, cloud_map
+from rapidtask.views.scene import Scene
+
+VERSION = "1"
+"""Changes whenever the pixels of a view do; frame stores carry it."""
+
+REACH = 320.0
+"""Metres beyond which walls are lost in the haze."""
+HAZE = 210.0
+"""Metres after which about two thirds of the light is the haze's."""
+
+
+def render_view(
+    scene: Scene, place: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " 2"]
+) -> UInt8[np.ndarray, "84 84 3"]:
+    """The view from a place (metres, in the plan's coordinates) along a unit vector (east, north)."""
+    camera = Camera(np.asarray(place, float), np.asarray(ahead, float))
+    hits = cast_rays(scene, camera)
+    picture = paint_sky(scene.light, camera)
+    depth = np.full((SIDE, SIDE), np.inf, np.float32)
+    shade_ground(scene, camera, hits, picture, depth)
+    shade_facades(scene, hits, picture, depth)
+    haze = 1 - np.exp(-np.minimum(depth, 1e6) / HAZE)
+    haze[np.isinf(depth)] = 0
+    picture += (scene.light.horizon.astype(np.float32) - picture) * haze[..., None]
+    small = picture.reshape(FRAME_SIZE, SAMPLES, FRAME_SIZE, SAMPLES, 3).mean(axis=(1, 3))
+    return np.clip(small * 255 + 0.5, 0, 255).astype(np.uint8)
+
+
+def cast_rays(scene: Scene, camera: Camera) -> WallHits:
+    """Find the nearest wall in every column."""
+    walls = scene.walls
+    ahead_of = camera.place + camera.ahead * (REACH / 2)
+    near = np.array(
+        scene.wall_tree.query_ball_point(ahead_of, REACH * 0.62 + scene.wall_reach, return_sorted=True),
+        np.int64,
+    )
+    depth0, right0 = camera.local(walls.start[near])
+    depth1, right1 = camera.local(walls.end[near])
+    # Leave out what lies behind, or beyond an edge of the picture with both ends.
+    seen = (np.maximum(depth0, depth1) > 0.1) & ~(
+        ((right0 > SLOPE * depth0) & (right1 > SLOPE * depth1))
+        | ((right0 < -SLOPE * depth0) & (right1 < -SLOPE * depth1))
+    )
+    near, depth0, right0, depth1, right1 = (part[seen] for part in (near, depth0, right0, depth1, right1))
+    if len(near) == 0:
+        nothing = np.full(SIDE, np.inf, np.float32)
+        return WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))
+    step_depth, step_right = depth1 - depth0, right1 - right0
+    x = ACROSS[:, None]
+    slant = step_right - x * step_depth
+    slant = np.where(np.abs(slant) < 1e-6, 1e-6, slant)
+    share = (x * depth0 - right0) / slant
+    depth = depth0 + share * step_depth
+    depth = np.where((share >= 0) & (share <= 1) & (depth > 0.1), depth, np.inf)
+    best = depth.argmin(axis=1)
+    columns = np.arange(SIDE)
+    found, wall = depth[columns, best], near[best]
+    share, slant = share[columns, best].astype(float), slant[columns, best]
+    start, end = walls.along[wall, 0], walls.along[wall, 1]
+    size = np.hypot(step_depth, step_right)[best]
+    turn = np.abs(depth0 * step_right - right0 * step_depth)[best]
+    return WallHits(
+        depth=found,
+        along=start + share * (end - start),
+        stretch=size * turn / slant**2 * PIXEL,
+        outward=walls.outward[wall],
+    )
+
+
+def paint_sky(light: Light, camera: Camera) -> Float[np.ndarray, "S S 3"]:
+    """The sky behind everything: a gradient with clouds, float32."""
+    rise = UP[:, None] / np.sqrt(1 + ACROSS**2)
+    height = np.clip(rise / 0.75, 0, 1) ** 0.7
+    azimuth = np.arctan2(camera.ahead[0], camera.ahead[1]) + np.arctan(ACROSS)
+    clouds = cloud_map()
+    row = np.clip(np.arctan(rise) / (np.pi / 2) * len(clouds), 0, len(clouds) - 1).astype(int)
+    column = (azimuth / (2 * np.pi) * clouds.shape[1]).astype(int) % clouds.shape[1]
+    white = (clouds[row, column[None, :]] * np.clip(rise * 5, 0, 1))[..., None]
+    zenith, horizon = light.zenith.astype(np.float32), light.horizon.astype(np.float32)
+    sky = horizon + (zenith - horizon) * height[..., None]
+    return (sky + (np.float32(0.96) - sky) * 0.7 * white).astype(np.float32)
