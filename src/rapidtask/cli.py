@@ -17,9 +17,11 @@ from rapidtask.commands.agents import Agents
 from rapidtask.commands.cities import Cities
 from rapidtask.commands.demo import Demo
 from rapidtask.commands.evaluate import Evaluate, world_of_agent
+from rapidtask.commands.experiment import Experiment
 from rapidtask.commands.play import Play
 from rapidtask.commands.sweep import Sweep
 from rapidtask.commands.train import Train
+from rapidtask.commands.watch import Watch
 from rapidtask.envs.registry import DOMAINS, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for
@@ -43,6 +45,8 @@ COMMANDS: dict[str, type] = {
     "train": Train,
     "evaluate": Evaluate,
     "sweep": Sweep,
+    "experiment": Experiment,
+    "watch": Watch,
     "play": Play,
     "cities": Cities,
     "agents": Agents,
@@ -58,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         rest, chosen = take_choices(arguments)
         world = DOMAINS[chosen["world"]]()
-        if arguments[:1] == ["evaluate"] and not any(a.partition("=")[0] == "--world" for a in arguments):
+        if arguments[:1] in (["evaluate"], ["watch"]) and not any(a.partition("=")[0] == "--world" for a in arguments):
             world = world_of_agent(arguments) or world
         commands = {name: specialise(command, chosen, world) for name, command in COMMANDS.items()}
         command = tyro.extras.subcommand_cli_from_dict(

@@ -1,0 +1,58 @@
+"""`rapidtask experiment`: tables and figures from logged runs and fresh evaluations."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from rapidtask.errors import InputError
+from rapidtask.experiments.material import gather
+from rapidtask.experiments.memory_planning import keep_sweeps, run_figures
+from rapidtask.experiments.runs import read_runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Write an experiment's tables (CSV) and figures (PNG, SVG), with a README of how they came to be."""
+
+    name: Annotated[Literal["memory-planning"], tyro.conf.Positional]
+    """The experiment."""
+    runs: tuple[Path, ...] = ()
+    """Folders of logged runs, or folders of such folders."""
+    sweeps: tuple[Path, ...] = ()
+    """Folders of sweeps whose tables of tried settings to keep with the results."""
+    out: Path | None = None
+    """Folder of the results; by default results/NAME."""
+    only: tuple[str, ...] = ()
+    """Names of the figures to make; by default all."""
+    episodes: int = 2000
+    """Episodes per evaluation."""
+    seed: int = 7
+    """Seed of the evaluations' worlds."""
+    shipped: bool = True
+    """Evaluate the shipped agent of each kind; else, and where there is none, that of the best run."""
+
+    def run(self) -> None:
+        """Make the figures one after another."""
+        if self.episodes < 1:
+            raise InputError(f"--episodes is {self.episodes}, expected at least 1")
+        out = self.out or Path("results") / self.name
+        console = Console(stderr=True)
+        runs = read_runs(self.runs, self.name)
+        with console.status("reading agents") as status:
+            material = gather(
+                runs, shipped=self.shipped, episodes=self.episodes, seed=self.seed, say=status.update
+            )
+            for table in keep_sweeps(self.sweeps, out):
+                console.print(f"{table}: tried settings", highlight=False)
+            for result in run_figures(material, self.only, out, shlex.join(["rapidtask", *sys.argv[1:]])):
+                entry = result.entry
+                done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
+                console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
+        print(f"Results: {out / 'README.md'}")

@@ -1,0 +1,196 @@
+"""The one way to write results: each a table (CSV) and a figure (PNG, SVG), and a README of how they came."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from rapidtask.experiments.material import Material, NotAvailable, Rows
+from rapidtask.experiments.runs import LoggedRun
+from rapidtask.experiments.style import SETTINGS
+from rapidtask.learning.checkpoint import write_atomically
+from rapidtask.provenance import describe_commit, describe_machine, today, training_command
+
+INDEX = "index.json"
+"""What is known of each figure of a results folder, kept so that figures can be made one by one."""
+
+
+class FigureModule(Protocol):
+    """A module of one figure."""
+
+    NAME: str
+    """Name of its files."""
+    TITLE: str
+    CAPTION: str
+    """What is to be seen, and how it was measured."""
+
+    def table(self, material: Material) -> Rows:
+        """Measure. Raises `NotAvailable` if the material lacks what the figure shows."""
+        ...
+
+    def plot(self, rows: Rows) -> Figure:
+        """Draw the table."""
+        ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure in a results folder."""
+
+    name: str
+    title: str
+    caption: str
+    missing: str
+    """Why it was not drawn, or nothing."""
+    command: str
+    episodes: int
+    seed: int
+    seconds: float
+    agents: dict[str, str]
+    """Where each trained agent comes from, by its label."""
+    machine: str
+    commit: str
+    date: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """A figure that was made."""
+
+    entry: Entry
+    rows: Rows
+    figure: Figure | None
+
+
+def make_result(module: FigureModule, material: Material, command: str) -> Result:
+    """Measure and draw one figure."""
+    began = time.perf_counter()
+    rows, figure, missing = [], None, ""
+    try:
+        rows = module.table(material)
+        figure = draw(module, rows)
+    except NotAvailable as reason:
+        missing = str(reason)
+    entry = Entry(
+        module.NAME,
+        module.TITLE,
+        module.CAPTION,
+        missing,
+        command,
+        material.episodes,
+        material.seed,
+        round(time.perf_counter() - began, 1),
+        {label: contender.source for label, contender in material.contenders.items()},
+        describe_machine(),
+        describe_commit(),
+        today(),
+    )
+    return Result(entry, rows, figure)
+
+
+def draw(module: FigureModule, rows: Rows) -> Figure:
+    """Draw a figure in the common style."""
+    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
+        figure = module.plot(rows)
+        figure.canvas.draw()  # what is laid out under the style keeps it
+        return figure
+
+
+def figure_bytes(figure: Figure, kind: str, dpi: int = 200) -> bytes:
+    """A figure as a file's content: png or svg; equal figures give equal bytes."""
+    buffer = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, facecolor="white")
+    return buffer.getvalue()
+
+
+def write_result(result: Result, out: Path) -> None:
+    """Write a result's table and figure, and note it in the folder's index."""
+    name = result.entry.name
+    if result.figure is not None:
+        write_atomically(out / f"{name}.csv", csv_text(result.rows).encode())
+        for kind in ("png", "svg"):
+            write_atomically(out / f"{name}.{kind}", figure_bytes(result.figure, kind))
+    index = read_index(out) | {name: asdict(result.entry)}
+    write_atomically(out / INDEX, (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_index(out: Path) -> dict[str, dict]:
+    """Entries of a results folder by name; empty for a new one."""
+    path = out / INDEX
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def csv_text(rows: Rows) -> str:
+    """A table as CSV: columns in order of first appearance, numbers with 6 digits."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})
+    return buffer.getvalue()
+
+
+def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], out: Path) -> None:
+    """Write the folder's README from its index: figures, captions, commands, runs."""
+    index = read_index(out)
+    lines = [f"# {title}", ""]
+    for name in (*order, *(name for name in index if name not in order)):
+        if name not in index:
+            continue
+        entry = Entry(**index[name])
+        lines += [f"## {entry.title}", ""]
+        if entry.missing:
+            lines += [f"Not drawn: {entry.missing}.", ""]
+            continue
+        lines += [f"![{entry.title}]({name}.png)", ""]
+        lines += [f"{entry.caption} [Table]({name}.csv), [SVG]({name}.svg).", ""]
+        lines += [
+            f"`{entry.command}`: {entry.episodes} episodes per evaluation, worlds of seed {entry.seed}, "
+            f"{entry.seconds:.0f} s, {entry.date}, commit {entry.commit}, {entry.machine}.",
+            "",
+        ]
+    agents = {label: source for entry in index.values() for label, source in entry["agents"].items()}
+    if agents:
+        lines += ["## Agents that were evaluated", "", "| agent | shipped agent or run |", "|---|---|"]
+        lines += [f"| {label} | {source} |" for label, source in agents.items()] + [""]
+    if runs:
+        write_atomically(out / "runs.csv", csv_text([_run_row(run) for run in runs]).encode())
+    if (out / "runs.csv").is_file():
+        lines += ["## Runs", "", "Every logged run, with its command: [runs.csv](runs.csv).", ""]
+        lines += [*_markdown(out / "runs.csv"), ""]
+    write_atomically(out / "README.md", "\n".join(lines).encode())
+
+
+def _run_row(run: LoggedRun) -> dict[str, Any]:
+    return {
+        "run": run.folder.name,
+        "agent": run.label,
+        "recipe": run.config.recipe,
+        "seed": run.config.seed,
+        "steps": run.steps,
+        "minutes": round(run.minutes, 1),
+        "goals at the end": round(run.final_goals, 2),
+        "command": training_command(run.config),
+    }
+
+
+def _markdown(path: Path) -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for row in rows:
+        *cells, command = row
+        lines.append("| " + " | ".join([*cells, f"`{command}`"]) + " |")
+    return lines
