@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         rest, chosen = take_choices(arguments)
         world = DOMAINS[chosen["world"]]()
-        if arguments[:1] in (["evaluate"], ["watch"]) and not any(a.partition("=")[0] == "--world" for a in arguments):
+        is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
+        if arguments[:1] in (["evaluate"], ["watch"]) and not is_chosen:
             world = world_of_agent(arguments) or world
         commands = {name: specialise(command, chosen, world) for name, command in COMMANDS.items()}
         command = tyro.extras.subcommand_cli_from_dict(

@@ -1,0 +1,84 @@
+"""An EPN as data for the page, which runs it itself: options, and weights as base64 float32.
+
+The page's network (static/network.js) implements what is listed here and nothing else. An agent with an
+option or a weight that is not listed is refused, instead of being run as if it had none.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import PixelEncoder
+from rapidtask.agents.epn import EPN
+from rapidtask.agents.planner import AllToAll
+from rapidtask.errors import InputError
+from rapidtask.learning.checkpoint import named_arrays
+
+OPTIONS = frozenset(
+    (
+        *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "locate"),
+        *("symbols", "boundary", "write"),
+    )
+)
+"""Options of the EPN that the page's network knows."""
+
+BLOCK_PARTS = (
+    *(f"attention.to_{part}.weight" for part in ("query", "key", "value", "output")),
+    "attention.to_output.bias",
+    *("attention_norm.scale", "attention_norm.offset", "mlp_norm.scale", "mlp_norm.offset"),
+    *(f"mlp.layers[{layer}].{part}" for layer in (0, 1) for part in ("weight", "bias")),
+)
+WEIGHTS = frozenset(
+    (
+        *(f"planner.{block}.{part}" for block in ("block", "to_memory", "to_itself") for part in BLOCK_PARTS),
+        *("row.origin.weight", "row.action", "row.successor.weight", "row.goal.weight"),
+        *("row.match", "row.locate"),
+        *("match_gain", "readout_match", "policy_match", "state_in.weight", "encoder.table"),
+        *(
+            f"{mlp}.layers[{layer}].{part}"
+            for mlp in ("readout", "policy")
+            for layer in (0, 1)
+            for part in ("weight", "bias")
+        ),
+        *(f"{head}.{part}" for head in ("logits", "value") for part in ("weight", "bias")),
+    )
+)
+"""Weights of the EPN that the page's network knows."""
+
+
+def export_network(agent: Agent) -> dict[str, Any]:
+    """The network as JSON: options, slots of the memory, and every weight's place in one array of float32.
+
+    Raises:
+        InputError: if the page's network cannot run this agent.
+    """
+    if not isinstance(agent, EPN):
+        raise InputError(f"the page cannot run a {type(agent).__name__}, only an EPN")
+    if isinstance(agent.encoder, PixelEncoder):
+        raise InputError("the page cannot run an agent that sees pixels")
+    options = dataclasses.asdict(agent.config)
+    weights = {name: np.asarray(array, np.float32) for name, array in named_arrays(agent)}
+    if unknown := sorted((options.keys() - OPTIONS) | (weights.keys() - WEIGHTS)):
+        raise InputError(f"the page's network does not know the EPN's {unknown[0]}")
+    # Fixed and learned symbols are both a table to the page.
+    weights["encoder.table"] = np.asarray(agent.embed().table, np.float32)
+    index, offset = {}, 0
+    for name, array in weights.items():
+        index[name] = {"offset": offset, "shape": list(array.shape)}
+        offset += array.size
+    flat = np.concatenate([array.ravel() for array in weights.values()]).astype("<f4")
+    return {
+        "options": options,
+        "blocks": ["planner.block"]
+        if isinstance(agent.planner, AllToAll)
+        else ["planner.to_memory", "planner.to_itself"],
+        "num_slots": agent.num_slots,
+        "num_weights": sum(np.asarray(array).size for _, array in named_arrays(agent)),
+        "index": index,
+        "weights": base64.b64encode(flat.tobytes()).decode(),
+    }

@@ -1,0 +1,110 @@
+"""Recordings as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+import rapidtask
+from rapidtask.envs.environment import Environment
+from rapidtask.errors import InputError
+from rapidtask.viewer.network_export import export_network
+from rapidtask.viewer.recording import Recording
+from rapidtask.viewer.value_readout import ValueMap
+from rapidtask.viewer.world_map import describe_world
+
+STYLES = ("style.css", "parts.css")
+SCRIPTS = (
+    *("data.js", "network.js", "drawing.js", "torus_map.js", "street_map.js", "graph_map.js"),
+    *("charts.js", "watch.js", "compare.js", "game.js", "playground.js", "main.js"),
+)
+"""Parts of the page in the order that they are inlined."""
+UNKNOWN = 255
+"""Byte of a value map where nothing is known."""
+
+
+def make_page(environment: Environment, recordings: Sequence[Recording], *, title: str) -> str:
+    """The page of recordings of one world.
+
+    Args:
+        environment: what was acted in.
+        recordings: the watched policy first, then those it is compared with.
+        title: what to call the world.
+    """
+    if not recordings:
+        raise InputError("a page needs at least one recording")
+    first = recordings[0]
+    for other in recordings:
+        if other.world != first.world or not np.array_equal(other.labels, first.labels):
+            raise InputError(f"{other.name} was recorded in another world than {first.name}")
+    data = {
+        "version": rapidtask.__version__,
+        "title": title,
+        "seed": first.seed,
+        "world": describe_world(environment, first.world, first.labels),
+        "runs": [describe_recording(recording) for recording in recordings],
+    }
+    static = resources.files("rapidtask.viewer") / "static"
+    read = lambda name: (static / name).read_text(encoding="utf-8")  # noqa: E731
+    page = read("page.html")
+    fills = {
+        "/*styles*/": "\n".join(map(read, STYLES)),
+        "/*scripts*/": "\n".join(map(read, SCRIPTS)),
+        # In a script element only "</" could end it early.
+        "/*data*/": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+    }
+    for mark, content in fills.items():
+        before, found, after = page.partition(mark)
+        assert found, mark
+        page = before + content + after
+    return page
+
+
+def describe_recording(recording: Recording) -> dict[str, Any]:
+    """A recording as JSON."""
+    network, why_not = None, "this policy is not a learned agent"
+    if recording.agent is not None:
+        try:
+            network, why_not = export_network(recording.agent), None
+        except InputError as error:
+            why_not = str(error)
+    return {
+        "name": recording.name,
+        "place": recording.place.tolist(),
+        "goal": recording.goal.tolist(),
+        "action": recording.action.tolist(),
+        "completed": recording.completed.astype(int).tolist(),
+        "probability": _rounded(recording.probability),
+        "value": _rounded(recording.value),
+        "value_map": None if recording.value_map is None else describe_value_map(recording.value_map),
+        "network": network,
+        "why_no_network": why_not,
+    }
+
+
+def describe_value_map(value_map: ValueMap) -> dict[str, Any]:
+    """A value map as JSON: a byte per step, iteration and state."""
+    value = np.where(np.isnan(value_map.value), UNKNOWN, np.nan_to_num(value_map.value) * (UNKNOWN - 1))
+    distance = np.where(value_map.distance < 0, UNKNOWN, value_map.distance)
+    return {
+        "shape": list(value_map.value.shape),
+        "value": _bytes(value.round()),
+        "distance": _bytes(distance),
+        "no_path": value_map.no_path,
+        "agreement": _rounded(value_map.agreement),
+        "chance": round(value_map.chance, 6),
+        "fitted_steps": value_map.fitted_steps,
+    }
+
+
+def _bytes(array: np.ndarray) -> str:
+    return base64.b64encode(array.astype(np.uint8).tobytes()).decode()
+
+
+def _rounded(array: np.ndarray | None) -> list | None:
+    return None if array is None else np.asarray(array, np.float64).round(6).tolist()

@@ -1,0 +1,233 @@
+// The Episodic Planning Network, run in the page: src/rapidtask/agents/epn.py, one environment at a time.
+// All sizes and options come from the exported network. Matrices are flat, row after row.
+
+class Network {
+  constructor(exported) {
+    this.options = exported.options;
+    this.blocks = exported.blocks;
+    this.numSlots = exported.num_slots;
+    const all = new Float32Array(decodeBytes(exported.weights).buffer);
+    this.weights = {};
+    for (const [name, { offset, shape }] of Object.entries(exported.index)) {
+      const size = shape.reduce((a, b) => a * b, 1);
+      this.weights[name] = { data: Float64Array.from(all.subarray(offset, offset + size)), shape };
+    }
+    this.table = this.weights["encoder.table"];
+    this.width = this.options.width;
+    // The embedded table through each map that rows and states go through: once, not once a row.
+    this.projected = {};
+    for (const name of ["row.origin.weight", "row.successor.weight", "row.goal.weight", "state_in.weight"])
+      this.projected[name] = product(this.table.data, this.table.shape[0], this.weights[name]);
+    this.reset();
+  }
+
+  // Forget everything: an episode starts.
+  reset() { this.rows = []; this.stepsTaken = 0; this.last = null; }
+
+  // One timestep: {observation, goal, first, action, completed} as an agent sees it. Returns what act returns.
+  step(timestep) {
+    if (timestep.first) this.reset();
+    const newest = this.transition(timestep);
+    if (this.options.write === "before") this.remember(newest);
+    const output = this.act(timestep.observation, timestep.goal);
+    if (this.options.write === "after") this.remember(newest);
+    this.last = { observation: timestep.observation, goal: timestep.goal };
+    return output;
+  }
+
+  transition(timestep) {
+    if (timestep.first) return null;
+    const arrived = this.options.boundary === "arrival" && timestep.completed;
+    return {
+      origin: this.last.observation, action: timestep.action,
+      successor: arrived ? this.last.goal : timestep.observation,
+    };
+  }
+
+  remember(row) {
+    if (row === null) return;
+    this.stepsTaken += 1;
+    if (this.options.memory === "unique") {
+      const known = this.rows.find(other =>
+        other.origin === row.origin && other.action === row.action && other.successor === row.successor);
+      if (known) { known.count += 1; known.written = this.stepsTaken; return; }
+    }
+    const fresh = { ...row, count: 1, written: this.stepsTaken };
+    if (this.rows.length < this.numSlots) { this.rows.push(fresh); return; }
+    let stalest = 0;
+    this.rows.forEach((other, i) => { if (other.written < this.rows[stalest].written) stalest = i; });
+    this.rows[stalest] = fresh;
+  }
+
+  // Plan over the memory and choose: {logits, probability, value, beliefs}.
+  act(here, goal) {
+    const { width } = this;
+    const [memory, beliefs] = this.plan(here, goal);
+    const n = memory.length, w = this.weights;
+    const summary = new Float64Array(width);
+    if (n > 0) {
+      const read = Float64Array.from(beliefs.at(-1));
+      const state = this.projected["state_in.weight"].subarray(here * width, (here + 1) * width);
+      memory.forEach((row, i) => {
+        addTo(read, i * width, state);
+        if (w.readout_match && row.origin === here) addRow(read, i, w.readout_match, 0);
+        if (w.readout_match && row.successor === here) addRow(read, i, w.readout_match, 1);
+      });
+      const readout = this.mlp(read, n, "readout");
+      summary.fill(-Infinity);
+      for (let i = 0; i < n; i++)
+        for (let d = 0; d < width; d++) summary[d] = Math.max(summary[d], readout[i * width + d]);
+    }
+    const embedded = this.table.shape[1];
+    const look = id => this.table.data.subarray(id * embedded, (id + 1) * embedded);
+    const joined = Float64Array.from([...summary, ...look(here), ...look(goal)]);
+    let hidden = this.linear(joined, 1, "policy.layers[0]");
+    if (w.policy_match && here === goal) addTo(hidden, 0, w.policy_match.data);
+    hidden = relu(this.linear(relu(hidden), 1, "policy.layers[1]"));
+    const logits = this.linear(hidden, 1, "logits");
+    return { logits, probability: softmax(logits), value: this.linear(hidden, 1, "value")[0], beliefs };
+  }
+
+  // The rows that hold the belief, and the belief before planning and after each iteration.
+  plan(here, goal) {
+    const rows = this.embedRows(here, goal), memory = this.rows;
+    if (this.options.attention === "all_to_all") {
+      const bias = this.bias(memory, memory), beliefs = [rows];
+      for (let i = 0; i < this.options.iterations && memory.length; i++)
+        beliefs.push(this.block(this.blocks[0], beliefs.at(-1), memory.length, null, memory.length, bias));
+      return [memory, beliefs];
+    }
+    const order = memory.map((_, i) => i).sort((a, b) => memory[b].written - memory[a].written || a - b)
+      .slice(0, this.options.k);
+    const recent = order.map(i => memory[i]), width = this.width;
+    const belief = new Float64Array(recent.length * width);
+    order.forEach((slot, i) => belief.set(rows.subarray(slot * width, (slot + 1) * width), i * width));
+    const toMemory = this.bias(recent, memory), toItself = this.bias(recent, recent), beliefs = [belief];
+    for (let i = 0; i < this.options.iterations && memory.length; i++) {
+      const k = recent.length;
+      const attended = this.block(this.blocks[0], beliefs.at(-1), k, rows, memory.length, toMemory);
+      beliefs.push(this.block(this.blocks[1], attended, k, null, k, toItself));
+    }
+    return [recent, beliefs];
+  }
+
+  embedRows(here, goal) {
+    const { width, projected, weights } = this;
+    const part = (name, id) => projected[name].subarray(id * width, (id + 1) * width);
+    const rows = new Float64Array(this.rows.length * width);
+    this.rows.forEach((row, i) => {
+      addTo(rows, i * width, part("row.origin.weight", row.origin));
+      addRow(rows, i, weights["row.action"], row.action);
+      addTo(rows, i * width, part("row.successor.weight", row.successor));
+      addTo(rows, i * width, part("row.goal.weight", goal));
+      for (const [gain, place] of [[weights["row.match"], goal], [weights["row.locate"], here]]) {
+        if (gain && row.successor === place) addRow(rows, i, gain, 0);
+        if (gain && row.origin === place) addRow(rows, i, gain, 1);
+      }
+    });
+    return rows;
+  }
+
+  // What each row's attention to each other is given, [heads][of × to]: counts, and matching places.
+  bias(of, to) {
+    const gains = this.weights.match_gain, heads = this.options.num_heads;
+    return Array.from({ length: heads }, (_, h) => {
+      const gain = kind => gains ? gains.data[kind * heads + h] : 0;
+      const bias = new Float64Array(of.length * to.length);
+      of.forEach((mine, i) => to.forEach((yours, j) => {
+        bias[i * to.length + j] = Math.log(yours.count)
+          + (mine.successor === yours.origin ? gain(0) : 0) + (mine.origin === yours.successor ? gain(1) : 0)
+          + (mine.origin === yours.origin ? gain(2) : 0) + (mine.successor === yours.successor ? gain(3) : 0);
+      }));
+      return bias;
+    });
+  }
+
+  // One iteration of a belief of n rows attending to m other rows, or to itself if there are none.
+  block(name, belief, n, rows, m, bias) {
+    const queries = this.normalise(belief, n, `${name}.attention_norm`);
+    const keys = rows === null ? queries : this.normalise(rows, m, `${name}.attention_norm`);
+    const attended = this.attend(`${name}.attention`, queries, n, keys, m, bias);
+    addTo(attended, 0, belief);
+    if (this.options.block === "paper") return this.mlp(relu(attended), n, `${name}.mlp`);
+    const changed = this.mlp(this.normalise(attended, n, `${name}.mlp_norm`), n, `${name}.mlp`);
+    addTo(changed, 0, attended);
+    return changed;
+  }
+
+  attend(name, queries, n, rows, m, bias) {
+    const { width } = this, heads = this.options.num_heads, size = width / heads;
+    const q = this.linear(queries, n, `${name}.to_query`);
+    const k = this.linear(rows, m, `${name}.to_key`), v = this.linear(rows, m, `${name}.to_value`);
+    const mixed = new Float64Array(n * width), logits = new Float64Array(m);
+    for (let h = 0; h < heads; h++)
+      for (let i = 0; i < n; i++) {
+        for (let j = 0; j < m; j++) {
+          let dot = 0;
+          for (let d = h * size; d < (h + 1) * size; d++) dot += q[i * width + d] * k[j * width + d];
+          logits[j] = dot / Math.sqrt(size) + bias[h][i * m + j];
+        }
+        const weight = softmax(logits);
+        for (let j = 0; j < m; j++)
+          for (let d = h * size; d < (h + 1) * size; d++) mixed[i * width + d] += weight[j] * v[j * width + d];
+      }
+    return this.linear(mixed, n, `${name}.to_output`);
+  }
+
+  normalise(x, n, name) {
+    const { data: scale } = this.weights[`${name}.scale`], { data: offset } = this.weights[`${name}.offset`];
+    const size = scale.length, out = new Float64Array(x.length);
+    for (let i = 0; i < n; i++) {
+      let mean = 0, square = 0;
+      for (let d = 0; d < size; d++) mean += x[i * size + d] / size;
+      for (let d = 0; d < size; d++) square += (x[i * size + d] - mean) ** 2 / size;
+      for (let d = 0; d < size; d++)
+        out[i * size + d] = (x[i * size + d] - mean) / Math.sqrt(square + 1e-5) * scale[d] + offset[d];
+    }
+    return out;
+  }
+
+  linear(x, n, name) {
+    const out = product(x, n, this.weights[`${name}.weight`]), bias = this.weights[`${name}.bias`];
+    if (bias) for (let i = 0; i < n; i++) addTo(out, i * bias.data.length, bias.data);
+    return out;
+  }
+
+  mlp(x, n, name) { return this.linear(relu(this.linear(x, n, `${name}.layers[0]`)), n, `${name}.layers[1]`); }
+}
+
+function product(x, n, weight) {
+  const [inputs, outputs] = weight.shape, w = weight.data, out = new Float64Array(n * outputs);
+  for (let i = 0; i < n; i++)
+    for (let k = 0; k < inputs; k++) {
+      const a = x[i * inputs + k];
+      if (a === 0) continue;
+      for (let j = 0; j < outputs; j++) out[i * outputs + j] += a * w[k * outputs + j];
+    }
+  return out;
+}
+
+function addTo(target, at, values) { for (let d = 0; d < values.length; d++) target[at + d] += values[d]; }
+
+// Add row r of a matrix to row i of a target of the same width.
+function addRow(target, i, matrix, r) {
+  const size = matrix.shape[1];
+  for (let d = 0; d < size; d++) target[i * size + d] += matrix.data[r * size + d];
+}
+
+function relu(x) { return x.map(a => Math.max(a, 0)); }
+
+function softmax(x) {
+  const most = x.reduce((a, b) => Math.max(a, b), -Infinity), e = x.map(a => Math.exp(a - most));
+  const sum = e.reduce((a, b) => a + b, 0);
+  return e.map(a => a / sum);
+}
+
+// The network's probabilities at every step of a recorded run, given what the agent was shown.
+function replay(run) {
+  const network = new Network(run.network), { labels } = run.world;
+  return run.action.map((_, t) => Array.from(network.step({
+    observation: labels[run.place[t]], goal: labels[run.goal[t]], first: t === 0,
+    action: t > 0 ? run.action[t - 1] : 0, completed: t > 0 && run.completed[t - 1] === 1,
+  }).probability));
+}

@@ -1,0 +1,128 @@
+"""Where the states of a world lie on the page: cells of a torus, streets of a city, or a drawn graph."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from jaxtyping import Float, Int
+
+from rapidtask.envs.environment import Environment
+from rapidtask.envs.render import symbol
+from rapidtask.envs.street_options import street_pool_of
+from rapidtask.worlds.streets import StreetPool
+
+SIDE = 1000.0
+"""Side of the square that maps are drawn in, in units of the page's drawing."""
+ROOM = 90.0
+"""Empty border of that square."""
+
+
+def describe_world(environment: Environment, world: int, labels: Int[np.ndarray, " S"]) -> dict[str, Any]:
+    """A world as JSON: its table, what each state looks like, and its map.
+
+    Args:
+        environment: what was acted in.
+        world: which world of its pool.
+        labels: observation id of each state in the episode.
+    """
+    worlds, rules = environment.pool.worlds, environment.rules
+    count = int(worlds.num_states[world])
+    vocabulary = environment.num_observations
+    next_state = np.asarray(worlds.next_state[world, :count])
+    return {
+        "actions": list(rules.actions),
+        "collect": rules.collect,
+        "respawn": rules.respawn,
+        "inverse": list(rules.inverse),
+        "next_state": next_state.tolist(),
+        "labels": labels[:count].tolist(),
+        "alphabet": [symbol(i, vocabulary) for i in range(vocabulary)],
+        "shuffles": environment.pool.shuffle_observations,
+        "episode_steps": environment.options.episode_steps,
+        "map": describe_map(environment, world, next_state[:, : rules.num_moves]),
+    }
+
+
+def describe_map(environment: Environment, world: int, moves: Int[np.ndarray, "S M"]) -> dict[str, Any]:
+    """The drawing of a world, in a square of side `SIDE`, y downwards."""
+    if environment.rules.torus_size is not None:
+        return {"kind": "torus", "size": environment.rules.torus_size}
+    streets = street_pool_of(environment)
+    if streets is not None:
+        return street_map(streets, world)
+    return {"kind": "graph", "places": graph_places(moves).round(1).tolist()}
+
+
+def street_map(pool: StreetPool, world: int) -> dict[str, Any]:
+    """Lines of the streets that each state faces, the node it is at, and the city around them."""
+    city = pool.cities[pool.city[world]]
+    lines = pool.lines(world)
+    points = np.concatenate(lines)
+    middle = (points.min(0) + points.max(0)) / 2
+    # Degrees of longitude are shorter than those of latitude.
+    stretch = np.array([1.0, math.cos(math.radians(middle[0]))])
+    extent = max(float(((points.max(0) - points.min(0)) * stretch).max()), 1e-6)
+    scale = (SIDE - 2 * ROOM) / extent
+
+    def on_page(places: Float[np.ndarray, "P 2"]) -> Float[np.ndarray, "P 2"]:
+        north, east = ((places - middle) * stretch * scale).T
+        return np.stack([SIDE / 2 + east, SIDE / 2 - north], axis=1)
+
+    nodes = pool.tail[world, : len(lines)]
+    _, first = np.unique(nodes, return_index=True)
+    junctions = on_page(np.array([lines[state][0] for state in first]))
+    moved = spread_apart(junctions)
+
+    def to_page(places: Float[np.ndarray, "P 2"]) -> list[list[float]]:
+        return warp(on_page(places), junctions, moved).round(1).tolist()
+
+    reach = SIDE / (scale * stretch) / 2
+    near = (np.abs(city.lat - middle[0]) < reach[0]) & (np.abs(city.lng - middle[1]) < reach[1])
+    around = city.edges[near[city.edges].any(axis=1)]
+    return {
+        "kind": "streets",
+        "city": city.name,
+        "nodes": nodes.tolist(),
+        "lines": [to_page(line) for line in lines],
+        "around": [to_page(np.stack([city.lat[edge], city.lng[edge]], axis=1)) for edge in around],
+        "meters": extent * 111_195,
+    }
+
+
+def spread_apart(places: Float[np.ndarray, "J 2"]) -> Float[np.ndarray, "J 2"]:
+    """Junctions moved, as little as will do, until none is too close to another for its states to be read."""
+    apart = min(170.0, 0.66 * (SIDE - 2 * ROOM) / math.sqrt(len(places)))
+    moved = places.copy()
+    for _ in range(300):
+        gap = moved[:, None] - moved[None]
+        distance = np.maximum(np.linalg.norm(gap, axis=-1), 1e-6)
+        push = np.maximum(apart - distance, 0)
+        np.fill_diagonal(push, 0)
+        if not push.any():
+            break
+        moved += 0.3 * (gap / distance[..., None] * push[..., None]).sum(1)
+        moved = np.clip(moved, ROOM, SIDE - ROOM)
+    return moved
+
+
+def warp(
+    points: Float[np.ndarray, "P 2"], places: Float[np.ndarray, "J 2"], moved: Float[np.ndarray, "J 2"]
+) -> Float[np.ndarray, "P 2"]:
+    """Points carried along with the places near them, most by the nearest (inverse distance weighting)."""
+    squared = np.square(points[:, None] - places[None]).sum(-1)
+    weight = 1 / (squared + 1e-3) ** 1.5
+    return points + (weight / weight.sum(1, keepdims=True)) @ (moved - places)
+
+
+def graph_places(moves: Int[np.ndarray, "S M"]) -> Float[np.ndarray, "S 2"]:
+    """Places for the states of any table: a drawing whose distances resemble numbers of moves."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(moves)))
+    graph.add_edges_from((s, int(t)) for s, row in enumerate(moves) for t in row if t != s)
+    layout = nx.kamada_kawai_layout(graph)
+    places = np.array([layout[s] for s in range(len(moves))])
+    low, high = places.min(0), places.max(0)
+    return ROOM + (places - low) / np.maximum(high - low, 1e-9) * (SIDE - 2 * ROOM)
