@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt64
 
-from rapidtask.views.facades import MATERIALS, CellKinds
+from rapidtask.views.facades import CellKinds
 from rapidtask.views.hashing import mix, pick, share
+from rapidtask.views.materials import MATERIALS
 from rapidtask.views.plan import StreetPlan
 from rapidtask.views.walls import frontage_offsets
 

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from rapidtask.views.camera import EYE, PIXEL, UP, WallHits
-from rapidtask.views.facades import MATERIAL_METRES, make_cells, make_materials
+from rapidtask.views.facades import make_cells
 from rapidtask.views.hashing import share
+from rapidtask.views.materials import MATERIAL_METRES, make_materials
 
 if TYPE_CHECKING:
     from rapidtask.views.scene import Scene

@@ -107,7 +107,28 @@ def _colour(scene: Scene, camera: Camera, points, forward, sideways, reach: floa
     # The gutter is darker, and so is the ground at the foot of the walls.
     colour = colour * np.where((beyond < 0) & (beyond > -0.35), 0.82, 1.0)[:, None]
     light = scene.light
-    return (colour * (light.ambient + light.sun * light.to_sun[2] * 0.9)).astype(np.float32)
+    sunny = np.where(_in_shadow(scene, piece, chain, across, inside), 0.0, 0.9 * light.to_sun[2])
+    return (colour * (light.ambient + light.sun * sunny[:, None])).astype(np.float32)
+
+
+def _in_shadow(scene: Scene, piece, chain, across, inside) -> np.ndarray:
+    """Whether the houses on the sunny side of the street keep the sun from points on the ground."""
+    plan, houses, to_sun = scene.plan, scene.buildings, scene.light.to_sun
+    street = plan.street[piece]
+    leftwards = (plan.normal @ to_sun[:2])[piece]
+    forwards = (plan.direction @ to_sun[:2])[piece]
+    left = leftwards > 0
+    # Metres of level ground from the point to the wall, in the direction of the sun.
+    steep = np.maximum(np.abs(leftwards), 0.05)
+    away = np.maximum(plan.half_width[street] - np.where(left, across, -across), 0) / steep
+    offsets = scene.frontages[street, np.where(left, 0, 1)]
+    place = np.clip(chain + forwards * away, 0, plan.street_length[street])
+    house = np.searchsorted(houses.begins, offsets + place, side="right") - 1
+    high = (houses.wall_height + houses.roof_height)[house]
+    # Over a junction there is no house.
+    clear = plan.clear[street]
+    over = (place > clear[:, 0] + 2) & (place < plan.street_length[street] - clear[:, 1] - 2)
+    return (high > away * to_sun[2]) & over
 
 
 def _nearest(scene: Scene, camera: Camera, pieces, forward, sideways):

@@ -39,8 +39,7 @@ def make_light(hour: float) -> Light:
     """
     if not 5.0 <= hour <= LATEST:
         raise InputError(f"hour is {hour:g}, expected 5 to {LATEST:g}: at night there is nothing to see")
-    course = np.pi * (hour - 4.0) / 18.0
-    elevation = np.radians(6.0 + 50.0 * np.sin(course))
+    elevation = np.radians(4.0 + 50.0 * np.sin(np.pi * (hour - 4.5) / 17.0))
     azimuth = np.radians(60.0 + 240.0 * (hour - 4.0) / 18.0)
     to_sun = np.array(
         [np.cos(elevation) * np.sin(azimuth), np.cos(elevation) * np.cos(azimuth), np.sin(elevation)]

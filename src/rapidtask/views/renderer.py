@@ -14,6 +14,7 @@ from rapidtask.views.camera import ACROSS, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLO
 from rapidtask.views.facade_shading import shade_facades
 from rapidtask.views.ground_shading import shade_ground
 from rapidtask.views.light import Light, cloud_map
+from rapidtask.views.object_shading import paint_objects
 from rapidtask.views.scene import Scene
 
 VERSION = "1"
@@ -38,6 +39,7 @@ def render_view(
     haze = 1 - np.exp(-np.minimum(depth, 1e6) / HAZE)
     haze[np.isinf(depth)] = 0
     picture += (scene.light.horizon.astype(np.float32) - picture) * haze[..., None]
+    paint_objects(scene, camera, hits, picture, HAZE)
     small = picture.reshape(FRAME_SIZE, SAMPLES, FRAME_SIZE, SAMPLES, 3).mean(axis=(1, 3))
     return np.clip(small * 255 + 0.5, 0, 255).astype(np.uint8)
 

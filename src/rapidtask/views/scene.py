@@ -12,8 +12,9 @@ from rapidtask.cities.city_graph import CityGraph
 from rapidtask.views.buildings import Buildings, make_buildings
 from rapidtask.views.facades import make_cells
 from rapidtask.views.light import Light, make_light
+from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
-from rapidtask.views.walls import Walls, make_walls
+from rapidtask.views.walls import Walls, frontage_offsets, make_walls
 
 HOUR = 10.5
 """Hour of the day unless another is asked for."""
@@ -26,7 +27,10 @@ class Scene:
     plan: StreetPlan
     walls: Walls
     buildings: Buildings
+    objects: Objects
     light: Light
+    frontages: Float[np.ndarray, "R 2"]
+    """Where the frontages of each street begin (see `frontage_offsets`)."""
     wall_tree: KDTree
     """The middles of the walls."""
     wall_reach: float
@@ -48,7 +52,9 @@ def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
         plan=plan,
         walls=walls,
         buildings=buildings,
+        objects=make_objects(plan),
         light=light,
+        frontages=frontage_offsets(plan),
         wall_tree=KDTree((walls.start + walls.end) / 2),
         wall_reach=float(np.hypot(*(walls.end - walls.start).T).max()) / 2,
         piece_tree=KDTree(middle),

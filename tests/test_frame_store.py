@@ -1,0 +1,202 @@
+"""Frame stores: random access, resumed builds, and what is said about damaged ones."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rapidtask.cities.city_graph import make_city
+from rapidtask.views import frame_build
+from rapidtask.views.frame_build import build_store, select_half_edges
+from rapidtask.views.frame_store import CHUNK, FrameError, FrameStore
+from rapidtask.views.sources import RenderedFrames
+
+
+def long_street(num_nodes=220, name="long", shift=0.0):
+    lat = 48.0 + 2e-4 * np.arange(num_nodes)
+    edges = np.stack([np.arange(num_nodes - 1), np.arange(1, num_nodes)], axis=1)
+    return make_city(name, lat + shift, np.full(num_nodes, 2.0), edges, source="a test", licence="CC0-1.0")
+
+
+class Painted:
+    """Frames that say which half-edge they are of; it can be told to fail, and counts what it made."""
+
+    kind, version, hour, parallel = "rendered", "painted 1", None, True
+
+    def __init__(self, city, fail_at=None):
+        self.city, self.fail_at, self.made = city, fail_at, []
+
+    def make(self, half_edges):
+        if self.fail_at is not None and len(self.made) >= self.fail_at:
+            raise KeyboardInterrupt
+        self.made.append(int(half_edges[0]))
+        return paint(half_edges)
+
+
+def paint(half_edges):
+    noise = np.random.default_rng(0).integers(0, 256, (84, 84, 3))
+    return ((noise + np.asarray(half_edges)[:, None, None, None] * 7) % 256).astype(np.uint8)
+
+
+def test_a_store_gives_the_frames_of_oriented_pieces(tmp_path):
+    city = long_street()
+    store = build_store(Painted(city), tmp_path)
+    assert isinstance(store.frames, np.memmap)
+    assert not store.frames.flags.writeable
+    node, first = np.array([[5, 200], [-1, 6]]), np.array([[6, 199], [-1, 5]])
+    ids = store.find(city, node, first)
+    assert ids[1, 0] == -1
+    for where in ((0, 0), (0, 1), (1, 1)):
+        half_edge = int(store.half_edges[ids[where]])
+        assert (city.tails[half_edge], city.neighbours[half_edge]) == (node[where], first[where])
+        assert np.array_equal(store.frames[ids[where]], paint([half_edge])[0])
+    store.verify()
+    info = json.loads((tmp_path / "long" / "store.json").read_text())
+    assert (info["city"], info["streets"], info["licence"]) == ("long", "a test", "CC0-1.0")
+    assert info["renderer"] == "painted 1"
+    assert sorted(path.name for path in (tmp_path / "long").iterdir()) == [
+        "frames.npy",
+        "half_edges.npy",
+        "store.json",
+    ]
+
+
+def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path):
+    city = long_street()
+    with pytest.raises(KeyboardInterrupt):
+        build_store(Painted(city, fail_at=2), tmp_path)
+    assert not (tmp_path / "long").exists()
+    rest = Painted(city)
+    store = build_store(rest, tmp_path)
+    assert rest.made == [2 * CHUNK, 3 * CHUNK]
+    assert np.array_equal(store.frames, paint(np.arange(len(city.neighbours))))
+    store.verify()
+    # Nothing is made again once it is complete.
+    again = Painted(city)
+    build_store(again, tmp_path)
+    assert again.made == []
+
+
+def test_frames_lost_in_a_crash_are_made_again(tmp_path):
+    city = long_street()
+    with pytest.raises(KeyboardInterrupt):
+        build_store(Painted(city, fail_at=3), tmp_path)
+    frames = np.lib.format.open_memmap(tmp_path / "long.building" / "frames.npy", "r+")
+    frames[CHUNK + 3] = 0
+    frames.flush()
+    with open(tmp_path / "long.building" / "done.txt", "a") as file:
+        file.write("3 12")  # cut off in mid-line
+    rest = Painted(city)
+    store = build_store(rest, tmp_path)
+    assert rest.made == [CHUNK, 3 * CHUNK]
+    assert np.array_equal(store.frames, paint(np.arange(len(city.neighbours))))
+
+
+def test_processes_render_the_same_as_one(tmp_path):
+    city = long_street(80)
+    one = build_store(RenderedFrames(city), tmp_path / "one")
+    two = build_store(RenderedFrames(city), tmp_path / "two", workers=2)
+    assert np.array_equal(one.frames, two.frames)
+    assert one.info == two.info
+
+
+def test_a_second_builder_is_kept_out(tmp_path):
+    pytest.importorskip("fcntl")
+    (tmp_path / "long.building").mkdir()
+    lock = tmp_path / "long.building" / "lock"
+    code = (
+        f"import fcntl, sys; f = open({str(lock)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX);"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(FrameError, match="another process is building"):
+            build_store(Painted(long_street()), tmp_path)
+    finally:
+        holder.stdin.close()
+        holder.wait()
+        holder.stdout.close()
+    # The lock of a process that is gone holds nobody up.
+    assert len(build_store(Painted(long_street()), tmp_path)) == 438
+
+
+def test_junction_stores_say_what_they_lack(tmp_path):
+    city = long_street()
+    assert select_half_edges(city, "junctions").tolist() == [0, len(city.neighbours) - 1]
+    store = build_store(Painted(city), tmp_path, which="junctions")
+    assert store.find(city, np.array([0]), np.array([1])).tolist() == [0]
+    with pytest.raises(FrameError, match=r"no view from node 5 to 6.*--which all"):
+        store.find(city, np.array([5]), np.array([6]))
+    with pytest.raises(FrameError, match="no street leads from node 5 to 9"):
+        store.find(city, np.array([5]), np.array([9]))
+
+
+def test_other_frames_in_the_place_are_refused(tmp_path):
+    build_store(Painted(long_street()), tmp_path)
+    with pytest.raises(FrameError, match="holds other frames already"):
+        build_store(Painted(long_street(shift=0.001)), tmp_path)
+    with pytest.raises(FrameError, match="another street graph than long"):
+        FrameStore(tmp_path / "long").find(long_street(shift=0.001), np.array([0]), np.array([1]))
+    other = long_street(name="second")
+    with pytest.raises(KeyboardInterrupt):
+        build_store(Painted(other, fail_at=1), tmp_path)
+    with pytest.raises(FrameError, match="unfinished build of other frames"):
+        build_store(Painted(other), tmp_path, which="junctions")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda path: (path / "store.json").unlink(), "not a frame store"),
+        (lambda path: (path / "store.json").write_text("{"), "cannot be read"),
+        (lambda path: (path / "store.json").write_text("[1]"), "format is 'list'"),
+        (lambda path: (path / "store.json").write_text('{"format": "other 9"}'), "format is 'other 9'"),
+        (lambda path: edit(path, "num_frames", -3), "num_frames is -3"),
+        (lambda path: edit(path, "licence", None), "no field 'licence'"),
+        (lambda path: edit(path, "num_frames", 10), "but store.json says"),
+        (lambda path: (path / "frames.npy").unlink(), "frames.npy: missing"),
+        (lambda path: cut(path / "frames.npy"), "is it cut off"),
+        (lambda path: cut(path / "half_edges.npy"), "is it cut off"),
+        (lambda path: (path / "frames.npy").write_bytes(b"rubbish" * 100), "cannot be read"),
+    ],
+)
+def test_damage_is_named(tmp_path, spoil, problem):
+    path = build_store(Painted(long_street(70)), tmp_path).path
+    spoil(path)
+    with pytest.raises(FrameError, match=problem) as caught:
+        FrameStore(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_changed_pixels_are_found(tmp_path):
+    store = build_store(Painted(long_street()), tmp_path)
+    frames = np.lib.format.open_memmap(store.path / "frames.npy", "r+")
+    frames[CHUNK + 5, 3, 4] ^= 1
+    frames.flush()
+    with pytest.raises(FrameError, match=f"frames {CHUNK} to {2 * CHUNK - 1} are damaged"):
+        FrameStore(store.path).verify()
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FrameError, match="cannot be written"):
+        build_store(Painted(long_street(70)), tmp_path / "file")
+    assert frame_build.DONE == "done.txt"
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def edit(path, name, value):
+    info = json.loads((path / "store.json").read_text())
+    info[name] = value
+    if value is None:
+        del info[name]
+    (path / "store.json").write_text(json.dumps(info))
