@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: setup demo test test-slow lint bench clean
+.PHONY: setup demo test test-slow test-browser lint bench clean
 
 setup: $(INSTALLED)
 
@@ -21,6 +21,15 @@ test: setup
 test-slow: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[cluster]'
 	$(BIN)/python -m pytest -m slow
+
+# A Chromium comes from the system; Debian's is installed where that is possible.
+test-browser: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[browser]'
+	test -n "$$RAPIDTASK_BROWSER" || command -v chromium || command -v chromium-browser || command -v google-chrome \
+		|| { command -v apt-get > /dev/null && test "$$(id -u)" = 0 \
+			&& apt-get install --quiet --yes --no-install-recommends chromium; } \
+		|| echo "no browser found, and none can be installed here: the tests will be skipped"
+	$(BIN)/python -m pytest -m browser -rs tests/test_viewer_browser.py
 
 lint: setup
 	$(BIN)/ruff check .

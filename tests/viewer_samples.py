@@ -1,0 +1,50 @@
+"""Small agents with large weights, and recordings of them, for the tests of the viewer."""
+
+from dataclasses import replace
+from functools import cache
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from rapidtask.agents.epn import EPN, EPNConfig
+from rapidtask.envs.environment import Environment
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.policies import make_policy
+from rapidtask.policies.learned import make_learned_policy
+from rapidtask.viewer import Recording, record_episode
+
+RESIDUAL = EPNConfig(width=12, num_heads=3, iterations=2, block="residual", match=True, symbols="fixed")
+"""The kind of the fast recipe: unique memory, written after planning."""
+PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", attention="nxk", k=5, write="before")
+"""All that the other is not: the paper's block, learned symbols, every step a row, Nxk."""
+
+
+def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:
+    """An agent whose weights are all random and large enough that every one of them matters."""
+    sizes = (environment.num_observations, environment.num_actions, environment.options.episode_steps)
+    shapes = eqx.filter_eval_shape(lambda: config.make(*sizes, jax.random.key(0)))
+    generator = np.random.default_rng(seed)
+
+    def fill(leaf):
+        if not isinstance(leaf, jax.ShapeDtypeStruct):
+            return leaf
+        spread = 1.5 / np.sqrt(leaf.shape[0]) if len(leaf.shape) > 1 else 0.5
+        return jax.numpy.asarray(generator.normal(0, spread, leaf.shape), leaf.dtype)
+
+    agent = jax.tree.map(fill, shapes)
+    return eqx.tree_at(lambda a: a.logits.weight, agent, 3 * agent.logits.weight)
+
+
+@cache
+def recorded(steps: int, config: EPNConfig, size: int = 3, respawn: bool = False) -> tuple:
+    """An environment, a recording of an agent in it, and one of the oracle."""
+    environment = MemoryPlanning(size=size, episode_steps=steps, respawn=respawn).make()
+    agent = opinionated(replace(config), environment)
+    policy = make_learned_policy(agent, environment)
+    oracle = make_policy("oracle", environment)
+    recordings: list[Recording] = [
+        record_episode(environment, policy, name="agent", seed=3),
+        record_episode(environment, oracle, name="oracle", seed=3),
+    ]
+    return environment, recordings
