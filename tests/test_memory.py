@@ -207,9 +207,10 @@ def test_labels_are_shortest_paths_over_what_was_experienced(domain, arguments):
                 (int(o), int(a)): int(edges[step, env, o, a]) for o, a in np.argwhere(edges[step, env] >= 0)
             } == table
             goal, here = int(goals[step, env]), int(seen[step, env])
-            distance = dict(nx.single_target_shortest_path_length(graph, goal))
-            computed = labels.distance[step, env]
-            assert {i: int(d) for i, d in enumerate(computed) if d < NUM_OBSERVATIONS} == distance
+            for target, computed in zip((here, goal), labels.hops[step, env, ::-1], strict=True):
+                distance = dict(nx.single_target_shortest_path_length(graph, target))
+                assert {i: int(d) for i, d in enumerate(computed) if d < NUM_OBSERVATIONS} == distance
+            assert (labels.distance[step, env] == labels.hops[step, env]).all()  # No geometry is known.
             for move in range(rules.num_moves):
                 after = int(labels.after[step, env, move])
                 if (here, move) not in table:

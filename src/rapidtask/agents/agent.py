@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rapidtask.agents.encoders import Embeddings, Encoder
+from rapidtask.agents.fast_gradients import add_to_rows, product
 from rapidtask.envs.environment import TimeStep
 
 AgentState = Any
@@ -129,7 +130,7 @@ class Linear(eqx.Module):
 
     def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:
         """Apply the layer."""
-        y = x.reshape(-1, x.shape[-1]) @ self.weight
+        y = product(x.reshape(-1, x.shape[-1]), self.weight)
         if self.bias is not None:
-            y = y + self.bias
+            y = add_to_rows(y, self.bias)
         return y.reshape(*x.shape[:-1], -1)

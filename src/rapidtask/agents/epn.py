@@ -45,6 +45,8 @@ class EPNConfig:
     """Most recent rows that plan with `attention="nxk"`."""
     match: bool = False
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
+    locate: bool = False
+    """With match: tell rows before planning, not only after it, whether they touch the current state."""
     symbols: Literal["learned", "fixed"] = "learned"
     """Learned embeddings of symbols, or fixed orthonormal ones."""
     boundary: Literal["arrival", "as_seen"] = "arrival"
@@ -112,6 +114,8 @@ class EPN(Agent):
         width, heads = config.width, config.num_heads
         if config.iterations < 1:
             raise InputError(f"iterations is {config.iterations}, expected at least 1")
+        if config.locate and not config.match:
+            raise InputError("locate needs match: it is a comparison of places")
         keys = iter(jax.random.split(key, 10))
         if pixels:
             self.encoder = PixelEncoder(width, next(keys))
@@ -120,7 +124,7 @@ class EPN(Agent):
         else:
             self.encoder = SymbolEncoder(num_observations, width, next(keys))
         embedded = self.encoder.width if isinstance(self.encoder, OrthonormalEncoder) else width
-        self.row = RowEmbedding(embedded, width, num_actions, config.match, next(keys))
+        self.row = RowEmbedding(embedded, width, num_actions, config, next(keys))
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
         self.state_in = Linear(embedded, width, next(keys), bias=False)
@@ -215,7 +219,7 @@ class EPN(Agent):
     ) -> AgentOutput:
         here, goal = timestep.observation, timestep.goal
         similarity = embeddings.similarity
-        rows = self.row(memory, goal, embeddings)
+        rows = self.row(memory, here, goal, embeddings)
         memory, beliefs = self._plan(memory, rows, embeddings, iterations)
 
         read = beliefs[-1] + embeddings.project(self.state_in.weight, here)[:, None]
@@ -279,15 +283,18 @@ class RowEmbedding(eqx.Module):
     goal: Linear
     match: Float[Array, "2 D"] | None
     """What a row gains if its successor, or its origin, is the goal."""
+    locate: Float[Array, "2 D"] | None
+    """What a row gains if its successor, or its origin, is the current state."""
 
-    def __init__(self, embedded: int, width: int, num_actions: int, match: bool, key: PRNGKeyArray):
-        keys = jax.random.split(key, 5)
+    def __init__(self, embedded: int, width: int, num_actions: int, config: EPNConfig, key: PRNGKeyArray):
+        keys = jax.random.split(key, 6)
         self.origin, self.successor, self.goal = (Linear(embedded, width, k, bias=False) for k in keys[:3])
         self.action = jax.random.normal(keys[3], (num_actions, width))
-        self.match = jax.random.normal(keys[4], (2, width)) if match else None
+        self.match = jax.random.normal(keys[4], (2, width)) if config.match else None
+        self.locate = jax.random.normal(keys[5], (2, width)) if config.locate else None
 
     def __call__(
-        self, memory: Memory, goal: Int[Array, " B"], embeddings: Embeddings
+        self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings
     ) -> Float[Array, "B N D"]:
         """Embed the rows."""
         rows = (
@@ -296,9 +303,10 @@ class RowEmbedding(eqx.Module):
             + embeddings.project(self.successor.weight, memory.successor)
             + embeddings.project(self.goal.weight, goal)[:, None]
         )
-        if self.match is not None:
-            rows += embeddings.similarity(memory.successor, goal[:, None])[..., None] * self.match[0]
-            rows += embeddings.similarity(memory.origin, goal[:, None])[..., None] * self.match[1]
+        for gain, place in ((self.match, goal), (self.locate, here)):
+            if gain is not None:
+                rows += embeddings.similarity(memory.successor, place[:, None])[..., None] * gain[0]
+                rows += embeddings.similarity(memory.origin, place[:, None])[..., None] * gain[1]
         return rows
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rapidtask.agents.agent import Linear, Mlp
+from rapidtask.agents.fast_gradients import normalise
 
 BlockName = Literal["paper", "residual"]
 
@@ -25,11 +26,7 @@ class LayerNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
         """Normalise."""
-        centred = x - x.mean(-1, keepdims=True)
-        return (
-            centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5) * self.scale
-            + self.offset
-        )
+        return normalise(x, self.scale, self.offset)
 
 
 class Attention(eqx.Module):

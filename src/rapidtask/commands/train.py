@@ -14,7 +14,7 @@ from rich.live import Live
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.learning.distributed import connect
+from rapidtask.learning.distributed import connect, split_cpu
 from rapidtask.learning.run import RunOptions, run
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.run_display import RunDisplay
@@ -49,7 +49,9 @@ class Train:
 
     def run(self) -> None:
         """Train until done or stopped."""
-        if self.distributed is not None:
+        if self.distributed is None:
+            split_cpu(self.learning.cpu_devices)
+        else:
             connect(self.distributed)
         config = RunConfig(
             self.world, self.agent, self.learning, self.recipe, self.seed, self.steps, self.curriculum

@@ -17,6 +17,9 @@ class LearningConfig:
     """Environments that act side by side, B."""
     rollout_steps: int | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset."""
+    cpu_devices: int = 2
+    """On a CPU, parts that environments and minibatches are divided into and computed side by side. Results
+    depend on it, not on how many cores there are."""
     minibatch_size: int = 256
     """Steps per parameter update."""
     shuffle: bool = True
@@ -36,7 +39,7 @@ class LearningConfig:
     moved this far (PPO); None for V-trace's ratios alone."""
     entropy: float = 0.05
     """Weight of the policy's entropy at the start."""
-    entropy_end: float = 0.02
+    entropy_end: float = 0.01
     """Weight of the policy's entropy at the end of training; linear in between."""
     value_weight: float = 0.5
     """Weight of the baseline's squared error."""
@@ -44,6 +47,8 @@ class LearningConfig:
     """Weight of the agent's own losses (reconstruction, contrastive)."""
     value_map_weight: float = 1.0
     """Weight of the value-map loss; 0 learns from reward alone."""
+    geometry: bool = True
+    """Whether labels of the value map use what a torus tells about visited places, where the world is one."""
     optimiser: OptimiserName = "muon"
     """Muon for hidden matrices and Adam for the rest, or Adam, or the paper's RMSprop."""
     learning_rate: float = 5e-3
@@ -80,4 +85,4 @@ def epn_for(recipe: str) -> EPNConfig:
     """The EPN that a recipe trains by default."""
     if recipe == "paper":
         return EPNConfig()
-    return replace(EPNConfig(), block="residual", match=True, symbols="fixed")
+    return replace(EPNConfig(), block="residual", match=True, locate=True, write="before", symbols="fixed")

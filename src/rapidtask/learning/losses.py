@@ -82,7 +82,7 @@ def prepare(
         targets.values,
         rollout.happened,
         memories,
-        label_all(memories, timesteps, environment) if config.value_map_weight else None,
+        label_all(memories, timesteps, environment, config) if config.value_map_weight else None,
     )
 
 
@@ -100,9 +100,12 @@ def targets_of(
     return jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
 
 
-def label_all(memories: Memory, timesteps: TimeStep, environment: Environment) -> PrivilegedLabels:
+def label_all(
+    memories: Memory, timesteps: TimeStep, environment: Environment, config: LearningConfig
+) -> PrivilegedLabels:
     """Labels `[T, B]` from the experienced transitions."""
-    one = lambda memory, timestep: label(memory, timestep, environment.rules, environment.num_observations)  # noqa: E731
+    rules, num_observations, geometry = environment.rules, environment.num_observations, config.geometry
+    one = lambda memory, timestep: label(memory, timestep, rules, num_observations, geometry=geometry)  # noqa: E731
     return jax.vmap(jax.vmap(one))(memories, timesteps)
 
 
@@ -155,7 +158,7 @@ def sequence_loss(
     if learned.heads is not None and config.value_map_weight:
         timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
         memories = experienced(rollout, environment)
-        labels = label_all(memories, timesteps, environment)
+        labels = label_all(memories, timesteps, environment, config)
         flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
         part = learned.heads.action_loss(flat(acted.features), jax.tree.map(flat, labels))
         loss += config.value_map_weight * part

@@ -24,6 +24,7 @@ from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
 from rapidtask.learning.value_map import ValueMapHeads
+from rapidtask.worlds.world import Rules
 
 DEVICES = "devices"
 """Name of the mesh axis that environments are spread over."""
@@ -113,7 +114,7 @@ class Trainer:
         actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
         heads = None
         if self.config.value_map_weight:
-            heads = make_heads(agent, actors, environment.rules.num_moves, heads_key)
+            heads = make_heads(agent, actors, environment.rules, heads_key)
         learned = Learned(agent, heads)
         optimiser = self.optimiser.init(eqx.filter(learned, eqx.is_inexact_array))
         return TrainState(LearnerState(learned, optimiser), actors, key, jnp.zeros((), jnp.int32))
@@ -169,11 +170,14 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     )
 
 
-def make_heads(agent: Agent, actors: Actors, num_moves: int, key: PRNGKeyArray) -> ValueMapHeads:
+def make_heads(agent: Agent, actors: Actors, rules: Rules, key: PRNGKeyArray) -> ValueMapHeads:
     """Heads of the value-map loss that fit an agent."""
     output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, agent.embed())
-    iterations = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
-    return ValueMapHeads(output.features.shape[-1], iterations, num_moves, key)
+    furthest = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
+    if rules.torus_size is not None:
+        furthest = max(furthest, rules.torus_size)
+    num_targets = 2 if isinstance(agent, EPN) and agent.config.locate else 1
+    return ValueMapHeads(output.features.shape[-1], furthest, rules.num_moves, key, num_targets=num_targets)
 
 
 def _is_shape(leaf: Any) -> bool:

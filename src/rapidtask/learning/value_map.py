@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from rapidtask.agents.agent import AgentOutput, Linear
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
+from rapidtask.learning.geometry import UNPLACED, cells_after_moves, place_on_torus, torus_distances
 from rapidtask.policies.edges import UNKNOWN, plan
 from rapidtask.worlds.world import Rules
 
@@ -26,10 +27,14 @@ STARTS_HERE_WEIGHT = 8.0
 class PrivilegedLabels(eqx.Module):
     """What the experienced edges say about distances, for one sample."""
 
-    distance: Int[Array, "*B V"]
-    """Fewest known moves from each observation to the goal; V or more if no known path leads there."""
+    hops: Int[Array, "*B 2 V"]
+    """Fewest known moves from each observation to the goal, and to here; V or more if no known path leads
+    there. A planner needs as many iterations to know the distance."""
+    distance: Int[Array, "*B 2 V"]
+    """The distance that can be inferred: the known moves, or fewer if the geometry tells of a shorter way."""
     after: Int[Array, "*B M"]
-    """Distance to the goal after each move from here, -1 if it is not known where the move leads."""
+    """Distance to the goal after each move from here, -1 if it leads to no place seen before (on a torus), or
+    it is not known where it leads."""
 
 
 def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Array, "V M"]:
@@ -45,37 +50,58 @@ def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Arra
     )
 
 
-def label(memory: Memory, timestep: TimeStep, rules: Rules, num_observations: int) -> PrivilegedLabels:
+def label(
+    memory: Memory, timestep: TimeStep, rules: Rules, num_observations: int, *, geometry: bool = False
+) -> PrivilegedLabels:
     """Labels of one sample."""
     edges = known_edges(memory, rules, num_observations)
-    distance = plan(edges, jnp.arange(num_observations) == timestep.goal)
-    leads_to = edges[timestep.observation]
-    return PrivilegedLabels(distance, jnp.where(leads_to == UNKNOWN, -1, distance[leads_to]))
+    here, goal = timestep.observation, timestep.goal
+    targets = jnp.arange(num_observations) == jnp.stack([goal, here])[:, None]
+    hops = jax.vmap(plan, in_axes=(None, 0))(edges, targets)
+    if geometry and rules.torus_size is not None:
+        return PrivilegedLabels(hops, *infer_on_torus(edges, here, goal, rules.torus_size))
+    leads_to = edges[here]
+    return PrivilegedLabels(hops, hops, jnp.where(leads_to == UNKNOWN, -1, hops[0, leads_to]))
+
+
+def infer_on_torus(
+    edges: Int[Array, "V M"], here: Int[Array, ""], goal: Int[Array, ""], size: int
+) -> tuple[Int[Array, "2 V"], Int[Array, " M"]]:
+    """Distances of all observations to the goal and to here, and after each move, by geometry."""
+    far = edges.shape[0]
+    cell = place_on_torus(edges, here, size)
+    between = jnp.asarray(torus_distances(size), jnp.int32)
+    to_goal = jnp.where(cell[goal] == UNPLACED, far, between[cell[goal]])
+    distance = jnp.where(cell == UNPLACED, far, jnp.stack([to_goal, between[0]])[:, cell])
+    cells = jnp.where(cell == UNPLACED, size * size, cell)
+    seen = jnp.zeros(size * size, bool).at[cells].set(True, mode="drop")
+    next_cells = jnp.asarray(cells_after_moves(size))
+    return distance, jnp.where(seen[next_cells], to_goal[next_cells], -1)
 
 
 class ValueMapHeads(eqx.Module):
     """Linear classifiers on the planner's insides, dropped after training."""
 
-    successor_head: Linear
-    """Per row and iteration: distance of where the row leads."""
-    origin_head: Linear
-    """Per row and iteration: distance of where the row starts; inverse edges lead there."""
+    row_head: Linear
+    """Per row and iteration: the distances from where it leads and from where it starts, to each target."""
     readout_head: Linear
     """Per row after the current state is appended: "does not start here", or the distance it leads to."""
     action_head: Linear
     """On the policy's features: for each move "not known where it leads", or the distance after it."""
     num_classes: int = eqx.field(static=True)
-    num_moves: int = eqx.field(static=True)
+    num_targets: int = eqx.field(static=True)
+    """1 to ask rows for the distance to the goal, 2 to ask also for that to here."""
 
-    def __init__(self, width: int, iterations: int, num_moves: int, key: PRNGKeyArray):
-        # Distances 0 to `iterations`, and "further than can be known".
-        self.num_classes = iterations + 2
-        self.num_moves = num_moves
-        keys = jax.random.split(key, 4)
-        self.successor_head = Linear(width, self.num_classes, keys[0])
-        self.origin_head = Linear(width, self.num_classes, keys[1])
-        self.readout_head = Linear(width, self.num_classes + 1, keys[2])
-        self.action_head = Linear(width, num_moves * (self.num_classes + 1), keys[3])
+    def __init__(
+        self, width: int, max_distance: int, num_moves: int, key: PRNGKeyArray, *, num_targets: int = 1
+    ):
+        # Distances up to what can be known, and "further".
+        self.num_classes = max_distance + 2
+        self.num_targets = num_targets
+        keys = jax.random.split(key, 3)
+        self.row_head = Linear(width, 2 * num_targets * self.num_classes, keys[0])
+        self.readout_head = Linear(width, self.num_classes + 1, keys[1])
+        self.action_head = Linear(width, num_moves * (self.num_classes + 1), keys[2])
 
     def losses(
         self, output: AgentOutput, memory: Memory, here: Int[Array, " B"], labels: PrivilegedLabels
@@ -84,18 +110,23 @@ class ValueMapHeads(eqx.Module):
         assert output.rows is not None
         mask = output.rows.mask
         far = self.num_classes - 1
-        look_up = lambda ids: jnp.take_along_axis(labels.distance, ids, axis=1)  # noqa: E731
-        successor, origin = look_up(memory.successor), look_up(memory.origin)
+        places = jnp.concatenate([memory.successor, memory.origin], axis=1)  # [B, 2N]
+        look_up = lambda table: jnp.take_along_axis(table[:, : self.num_targets], places[:, None], axis=2)  # noqa: E731
+        hops, distance = look_up(labels.hops), jnp.minimum(look_up(labels.distance), far)
 
         beliefs = output.rows.beliefs
-        # After iteration i a row can know distances up to i.
-        cap = jnp.arange(1, beliefs.shape[0] + 1)[:, None, None] + 1
-        in_use = jnp.broadcast_to(mask, beliefs.shape[:-1])
-        rows = cross_entropy(self.successor_head(beliefs), jnp.minimum(successor, cap), in_use)
-        rows += cross_entropy(self.origin_head(beliefs), jnp.minimum(origin, cap), in_use)
+        # After iteration i a row can know of places up to i moves away.
+        iteration = jnp.arange(1, beliefs.shape[0] + 1)[:, None, None, None]
+        target = jnp.where(hops <= iteration, distance, far)  # [I, B, targets, 2N]
+        target = target.reshape(*target.shape[:2], 2 * self.num_targets, -1)
+        target = jnp.swapaxes(target, -1, -2)  # [I, B, N, 2 targets]
+        logits = self.row_head(beliefs).reshape(*target.shape, self.num_classes)
+        weight = jnp.broadcast_to(mask[..., None], target.shape)
+        rows = 2 * self.num_targets * cross_entropy(logits, target, weight)
 
         starts_here = memory.origin == here[:, None]
-        target = jnp.where(starts_here, 1 + jnp.minimum(successor, far), 0)
+        successor = distance[:, 0, : memory.origin.shape[1]]
+        target = jnp.where(starts_here, 1 + successor, 0)
         weight = mask * jnp.where(starts_here, STARTS_HERE_WEIGHT, 1.0)
         readout = cross_entropy(self.readout_head(output.rows.readout), target, weight)
         return {"rows": rows, "readout": readout, "actions": self.action_loss(output.features, labels)}

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rapidtask.cli import use_compilation_cache
 from rapidtask.errors import InputError
+from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.run import Progress, RunOptions, run
 from rapidtask.learning.run_config import run_config_from_json
 from rapidtask.sweeps.workers import TRIAL_FILE
@@ -39,8 +40,10 @@ def main(folder: Path) -> int:
     use_compilation_cache()
     try:
         with only_one(folder):
+            config = run_config_from_json(spec["config"])
+            split_cpu(config.learning.cpu_devices)
             result = run(
-                run_config_from_json(spec["config"]),
+                config,
                 folder,
                 RunOptions(**spec["run_options"]),
                 resume=True,
