@@ -19,6 +19,7 @@ from rich.table import Table
 
 from rapidtask.cli import use_compilation_cache
 from rapidtask.learning.config import FAST, epn_for
+from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.logs import read_log
 from rapidtask.learning.run import RunOptions, run
 from rapidtask.learning.run_config import RunConfig
@@ -41,6 +42,7 @@ class TimeToScore:
 def main(options: TimeToScore) -> None:
     """Train one run per seed and print when each score was reached."""
     use_compilation_cache()
+    split_cpu(FAST.cpu_devices)
     console = Console()
     table = Table(title=f"Time to score, {os.cpu_count()} cores", title_justify="left")
     for heading in ("goals / episode", *(f"seed {seed}" for seed in options.seeds), "mean", "worst"):

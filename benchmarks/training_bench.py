@@ -17,6 +17,7 @@ from rich.table import Table
 
 from rapidtask.envs import make_environment
 from rapidtask.learning.config import FAST, epn_for
+from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.rollout import collect
 from rapidtask.learning.trainer import Trainer
 
@@ -45,6 +46,7 @@ def best_seconds(function) -> float:
 
 def measure_ours() -> dict[str, float]:
     """Seconds of acting and of a whole iteration, recipe `fast`, 4x4, 3 iterations, fresh agent."""
+    split_cpu(FAST.cpu_devices)
     environment = make_environment("memory-planning")
     trainer = Trainer(environment, epn_for("fast"), FAST, total_steps=10**6, seed=0)
     state = trainer.init(environment)

@@ -62,7 +62,7 @@ def rollout(environment, agent) -> Rollout:
 def learned(environment, agent) -> Learned:
     start = lambda: start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))  # noqa: E731
     actors = eqx.filter_eval_shape(start)
-    return Learned(agent, make_heads(agent, actors, environment.rules, jax.random.key(6)))
+    return Learned(agent, make_heads(agent, actors, environment, jax.random.key(6)))
 
 
 @cache

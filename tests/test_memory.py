@@ -207,16 +207,17 @@ def test_labels_are_shortest_paths_over_what_was_experienced(domain, arguments):
                 (int(o), int(a)): int(edges[step, env, o, a]) for o, a in np.argwhere(edges[step, env] >= 0)
             } == table
             goal, here = int(goals[step, env]), int(seen[step, env])
-            for target, computed in zip((here, goal), labels.hops[step, env, ::-1], strict=True):
-                distance = dict(nx.single_target_shortest_path_length(graph, target))
-                assert {i: int(d) for i, d in enumerate(computed) if d < NUM_OBSERVATIONS} == distance
+            to_goal = dict(nx.single_target_shortest_path_length(graph, goal))
+            from_here = dict(nx.single_source_shortest_path_length(graph, here))
+            for expected_hops, computed in zip((to_goal, from_here), labels.hops[step, env], strict=True):
+                assert {i: int(d) for i, d in enumerate(computed) if d < NUM_OBSERVATIONS} == expected_hops
             assert (labels.distance[step, env] == labels.hops[step, env]).all()  # No geometry is known.
             for move in range(rules.num_moves):
                 after = int(labels.after[step, env, move])
                 if (here, move) not in table:
                     assert after == -1
                 else:
-                    reached = distance.get(table[here, move])
+                    reached = to_goal.get(table[here, move])
                     assert after == reached if reached is not None else after >= NUM_OBSERVATIONS
 
 

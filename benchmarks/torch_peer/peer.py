@@ -1,8 +1,8 @@
 """A straightforward PyTorch training iteration of the EPN, to measure ours against.
 
-The same agent (residual block, 3 iterations, match), rollout, minibatches, loss and optimiser as in `fast`,
-with the paper's memory: 100 slots, one per step, all-to-all. It is spared computing the value map's labels
-(random ones of the right shape stand in), which ours does. Run by benchmarks/training_bench.py in an
+The same agent (residual block, 3 iterations, match, locate), rollout, minibatches, loss and optimiser as in
+`fast`, with the paper's memory: 100 slots, one per step, all-to-all. It is spared computing the value map's
+labels (random ones of the right shape stand in), which ours does. Run by benchmarks/training_bench.py in an
 environment of its own; prints one JSON object.
 """
 
@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 SIZE, WIDTH, ITERATIONS, STEPS, ENVS, MINIBATCH = 4, 64, 3, 100, 64, 256
-CELLS, ACTIONS, CLASSES = SIZE * SIZE, 5, ITERATIONS + 2
+CELLS, ACTIONS, CLASSES, ROW_TARGETS = SIZE * SIZE, 5, SIZE + 2, 4
 
 
 class Planner(nn.Module):
@@ -44,7 +44,8 @@ class EPN(nn.Module):
         self.origin, self.successor, self.goal = (nn.Embedding(CELLS, WIDTH) for _ in range(3))
         self.action = nn.Embedding(ACTIONS, WIDTH)
         self.here = nn.Embedding(CELLS, WIDTH)
-        self.row_match, self.read_match = (nn.Parameter(torch.randn(2, WIDTH)) for _ in range(2))
+        matches = (nn.Parameter(torch.randn(2, WIDTH)) for _ in range(3))
+        self.row_match, self.locate, self.read_match = matches
         self.gain = nn.Parameter(torch.tensor([4.0, 0.0, 0.0, 0.0]))
         self.planner = Planner()
         self.readout = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
@@ -52,7 +53,7 @@ class EPN(nn.Module):
             nn.Linear(WIDTH + 2 * CELLS, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU()
         )
         self.logits, self.value = nn.Linear(WIDTH, ACTIONS), nn.Linear(WIDTH, 1)
-        self.row_heads = nn.Linear(WIDTH, 2 * CLASSES)
+        self.row_heads = nn.Linear(WIDTH, ROW_TARGETS * CLASSES)
         self.read_head = nn.Linear(WIDTH, CLASSES + 1)
         self.action_head = nn.Linear(WIDTH, 4 * (CLASSES + 1))
 
@@ -63,6 +64,8 @@ class EPN(nn.Module):
         )
         rows = rows + same(successor, goal[:, None])[..., None] * self.row_match[0]
         rows = rows + same(origin, goal[:, None])[..., None] * self.row_match[1]
+        rows = rows + same(successor, here[:, None])[..., None] * self.locate[0]
+        rows = rows + same(origin, here[:, None])[..., None] * self.locate[1]
         visible = mask | ~mask.any(-1, keepdim=True)
         bias = torch.where(visible, 0.0, -math.inf)[:, None, :]
         kinds = ((successor, origin), (origin, successor), (origin, origin), (successor, successor))
@@ -93,7 +96,7 @@ def loss_of(agent, batch):
     entropy = -(log_all.exp() * log_all).sum(-1).mean()
     value_loss = 0.5 * (batch["target"] - value).square().mean()
     weight = batch["inputs"][3].float()
-    rows = agent.row_heads(beliefs).unflatten(-1, (2, CLASSES))
+    rows = agent.row_heads(beliefs).unflatten(-1, (ROW_TARGETS, CLASSES))
     row_loss = F.cross_entropy(rows.movedim(-1, 1), batch["row_label"], reduction="none")
     row_loss = (row_loss * weight[None, :, :, None]).sum() / weight.sum() / ITERATIONS
     read_loss = F.cross_entropy(agent.read_head(read).movedim(-1, 1), batch["read_label"], reduction="none")
@@ -161,7 +164,7 @@ def learn(agent, optimisers, record, loss_function):
             "log_probability": log_probability[index],
             "target": target[index],
             "advantage": advantage[index],
-            "row_label": torch.randint(CLASSES, (ITERATIONS, len(index), STEPS, 2)),
+            "row_label": torch.randint(CLASSES, (ITERATIONS, len(index), STEPS, ROW_TARGETS)),
             "read_label": torch.randint(CLASSES + 1, (len(index), STEPS)),
             "action_label": torch.randint(CLASSES + 1, (len(index), 4)),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -24,7 +25,6 @@ from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
 from rapidtask.learning.value_map import ValueMapHeads
-from rapidtask.worlds.world import Rules
 
 DEVICES = "devices"
 """Name of the mesh axis that environments are spread over."""
@@ -114,7 +114,7 @@ class Trainer:
         actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
         heads = None
         if self.config.value_map_weight:
-            heads = make_heads(agent, actors, environment.rules, heads_key)
+            heads = make_heads(agent, actors, environment, heads_key)
         learned = Learned(agent, heads)
         optimiser = self.optimiser.init(eqx.filter(learned, eqx.is_inexact_array))
         return TrainState(LearnerState(learned, optimiser), actors, key, jnp.zeros((), jnp.int32))
@@ -170,14 +170,17 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     )
 
 
-def make_heads(agent: Agent, actors: Actors, rules: Rules, key: PRNGKeyArray) -> ValueMapHeads:
+def make_heads(agent: Agent, actors: Actors, environment: Environment, key: PRNGKeyArray) -> ValueMapHeads:
     """Heads of the value-map loss that fit an agent."""
     output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, agent.embed())
     furthest = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
-    if rules.torus_size is not None:
-        furthest = max(furthest, rules.torus_size)
+    if environment.rules.torus_size is not None:
+        # No two places are further apart on the largest torus that has room in the world's table.
+        furthest = max(furthest, math.isqrt(environment.num_observations))
     num_targets = 2 if isinstance(agent, EPN) and agent.config.locate else 1
-    return ValueMapHeads(output.features.shape[-1], furthest, rules.num_moves, key, num_targets=num_targets)
+    return ValueMapHeads(
+        output.features.shape[-1], furthest, environment.rules.num_moves, key, num_targets=num_targets
+    )
 
 
 def _is_shape(leaf: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from types import TracebackType
 
@@ -26,9 +25,9 @@ CURRICULUM_SHARE = 0.25
 class TrainingWorlds:
     """The environments of a run, numbered: which one an iteration trains in follows from the iteration alone.
 
-    All have equal shapes and static fields, so that nothing is compiled again. A street world's environment
-    number n holds pool n of `StreetLearn.stream`, which refuses held-out cities; pool n + 1 is sampled in the
-    background meanwhile. Of a curriculum, environment n is the n-th size.
+    All have equal shapes. A street world's environment number n holds pool n of `StreetLearn.stream`, which
+    refuses held-out cities; pool n + 1 is sampled in the background meanwhile. Of a curriculum, environment n
+    is the n-th size; labels by geometry depend on it, so each size has a program of its own.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -119,6 +118,4 @@ def _smaller(config: RunConfig, environment: Environment, size: int) -> Environm
     if not 2 <= size <= world.size:
         raise InputError(f"curriculum: size {size} is not between 2 and the world's {world.size}")
     torus = make_torus(size, respawn=world.respawn, num_slots=world.size**2)
-    # Rules are part of the compiled program, so they keep naming the final size; agents never read it.
-    torus = dataclasses.replace(torus, rules=environment.rules)
     return Environment(make_pool(torus, shuffle_observations=True), environment.options)

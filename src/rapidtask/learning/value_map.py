@@ -17,7 +17,7 @@ from rapidtask.agents.agent import AgentOutput, Linear
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
 from rapidtask.learning.geometry import UNPLACED, cells_after_moves, place_on_torus, torus_distances
-from rapidtask.policies.edges import UNKNOWN, plan
+from rapidtask.policies.edges import UNKNOWN, plan, reach
 from rapidtask.worlds.world import Rules
 
 STARTS_HERE_WEIGHT = 8.0
@@ -28,8 +28,8 @@ class PrivilegedLabels(eqx.Module):
     """What the experienced edges say about distances, for one sample."""
 
     hops: Int[Array, "*B 2 V"]
-    """Fewest known moves from each observation to the goal, and to here; V or more if no known path leads
-    there. A planner needs as many iterations to know the distance."""
+    """Fewest known moves from each observation to the goal, and from here to each; V or more if there is no
+    known path. A planner needs as many iterations to know the distance."""
     distance: Int[Array, "*B 2 V"]
     """The distance that can be inferred: the known moves, or fewer if the geometry tells of a shorter way."""
     after: Int[Array, "*B M"]
@@ -56,8 +56,7 @@ def label(
     """Labels of one sample."""
     edges = known_edges(memory, rules, num_observations)
     here, goal = timestep.observation, timestep.goal
-    targets = jnp.arange(num_observations) == jnp.stack([goal, here])[:, None]
-    hops = jax.vmap(plan, in_axes=(None, 0))(edges, targets)
+    hops = jnp.stack([plan(edges, jnp.arange(num_observations) == goal), reach(edges, here)])
     if geometry and rules.torus_size is not None:
         return PrivilegedLabels(hops, *infer_on_torus(edges, here, goal, rules.torus_size))
     leads_to = edges[here]
@@ -67,7 +66,7 @@ def label(
 def infer_on_torus(
     edges: Int[Array, "V M"], here: Int[Array, ""], goal: Int[Array, ""], size: int
 ) -> tuple[Int[Array, "2 V"], Int[Array, " M"]]:
-    """Distances of all observations to the goal and to here, and after each move, by geometry."""
+    """Distances of all observations to the goal and from here, and after each move, by geometry."""
     far = edges.shape[0]
     cell = place_on_torus(edges, here, size)
     between = jnp.asarray(torus_distances(size), jnp.int32)
@@ -90,7 +89,7 @@ class ValueMapHeads(eqx.Module):
     """On the policy's features: for each move "not known where it leads", or the distance after it."""
     num_classes: int = eqx.field(static=True)
     num_targets: int = eqx.field(static=True)
-    """1 to ask rows for the distance to the goal, 2 to ask also for that to here."""
+    """1 to ask rows for the distance to the goal, 2 to ask also for that from here."""
 
     def __init__(
         self, width: int, max_distance: int, num_moves: int, key: PRNGKeyArray, *, num_targets: int = 1
