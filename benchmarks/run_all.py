@@ -18,6 +18,7 @@ BENCHMARKS = {
     "environment_bench": "environment steps per second",
     "planner_bench": "the planner's speed, and the cost of a step in long episodes",
     "street_bench": "street worlds and steps per second",
+    "views_bench": "street views rendered and cropped per second",
     "training_bench": "training iterations, against PyTorch",
 }
 """Modules of this folder whose `main()` takes no arguments; others are run by hand, and named at the end."""

@@ -65,7 +65,6 @@ def test_facades_stand_beside_the_street_and_open_at_crossings():
     assert side[-1] == pytest.approx(half_width[own], rel=0.02)
     # The dead end ahead closes the street beyond its last node: 80 m to the crossing, 80 m on, and a bit.
     assert 160 < hits.depth[SIDE // 2] < 175
-    beyond = side > half_width[own] + 0.5
     # Some rays enter the side streets, whose far walls stand about 80 m ahead.
     assert (
         (hits.depth > 80) & (hits.depth < 80 + half_width.max() + 1) & (side > half_width[own] + 0.5)
