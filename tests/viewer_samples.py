@@ -1,6 +1,5 @@
 """Small agents with large weights, and recordings of them, for the tests of the viewer."""
 
-from dataclasses import replace
 from functools import cache
 
 import equinox as eqx
@@ -9,7 +8,7 @@ import numpy as np
 
 from rapidtask.agents.epn import EPN, EPNConfig
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.viewer import Recording, record_episode
@@ -17,7 +16,7 @@ from rapidtask.viewer import Recording, record_episode
 RESIDUAL = EPNConfig(width=12, num_heads=3, iterations=2, block="residual", match=True, symbols="fixed")
 """The kind of the fast recipe: unique memory, written after planning."""
 PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", attention="nxk", k=5, write="before")
-"""All that the other is not: the paper's block, learned symbols, every step a row, Nxk."""
+"""All that the other is not: the paper's block, learned symbols, every step a row, the most recent plan."""
 
 
 def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:
@@ -37,14 +36,24 @@ def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> E
 
 
 @cache
-def recorded(steps: int, config: EPNConfig, size: int = 3, respawn: bool = False) -> tuple:
-    """An environment, a recording of an agent in it, and one of the oracle."""
-    environment = MemoryPlanning(size=size, episode_steps=steps, respawn=respawn).make()
-    agent = opinionated(replace(config), environment)
-    policy = make_learned_policy(agent, environment)
+def recorded(steps: int, config: EPNConfig, size: int = 3) -> tuple[Environment, list[Recording]]:
+    """A grid, a recording of an agent in it, and one of the oracle."""
+    environment = MemoryPlanning(size=size, episode_steps=steps).make()
+    policy = make_learned_policy(opinionated(config, environment), environment)
     oracle = make_policy("oracle", environment)
-    recordings: list[Recording] = [
+    return environment, [
         record_episode(environment, policy, name="agent", seed=3),
         record_episode(environment, oracle, name="oracle", seed=3),
     ]
-    return environment, recordings
+
+
+@cache
+def walked(world: WorldOptions, config: EPNConfig) -> tuple[Environment, list[Recording]]:
+    """A random walk that an agent looks on (quicker to compile than an agent that acts), and the oracle."""
+    environment = world.make()
+    walk, oracle = make_policy("random-walk", environment), make_policy("oracle", environment)
+    agent = opinionated(config, environment)
+    return environment, [
+        record_episode(environment, walk, name="agent", seed=3, thinker=agent),
+        record_episode(environment, oracle, name="oracle", seed=3),
+    ]

@@ -43,6 +43,8 @@ class Watch:
     """Allow a world with more symbols than the agents were trained with; only fixed symbols can grow."""
     seed: int = 0
     """Seed of the world; the episode is the first that `rapidtask evaluate` runs with this seed."""
+    views: bool = True
+    """In street worlds, show what each place looks like: rendered views, also where agents see symbols."""
     out: Path = Path("episode.html")
     """The file to write."""
     open: bool = True
@@ -52,6 +54,7 @@ class Watch:
         """Record, write, open."""
         # Here, because the other commands need none of it.
         from rapidtask.viewer import make_page, record_episode
+        from rapidtask.viewer.street_views import render_street_views
 
         if not self.out.parent.is_dir():
             raise InputError(f"--out {self.out}: there is no folder {self.out.parent}")
@@ -62,7 +65,8 @@ class Watch:
             for position, (name, policy) in enumerate(policies.items(), start=1):
                 status.update(f"{name}: recording ({position} of {len(policies)})")
                 recordings.append(record_episode(environment, policy, name=name, seed=self.seed))
-        page = make_page(environment, recordings, title=world_title(self.world))
+        views = render_street_views(environment, recordings[0].world) if self.views else None
+        page = make_page(environment, recordings, title=world_title(self.world), views=views)
         try:
             self.out.write_text(page, encoding="utf-8")
         except OSError as error:

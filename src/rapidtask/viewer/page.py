@@ -9,12 +9,14 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+from jaxtyping import UInt8
 
 import rapidtask
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.viewer.network_export import export_network
 from rapidtask.viewer.recording import Recording
+from rapidtask.viewer.street_views import as_addresses
 from rapidtask.viewer.value_readout import ValueMap
 from rapidtask.viewer.world_map import describe_world
 
@@ -28,13 +30,20 @@ UNKNOWN = 255
 """Byte of a value map where nothing is known."""
 
 
-def make_page(environment: Environment, recordings: Sequence[Recording], *, title: str) -> str:
+def make_page(
+    environment: Environment,
+    recordings: Sequence[Recording],
+    *,
+    title: str,
+    views: UInt8[np.ndarray, "S H W 3"] | None = None,
+) -> str:
     """The page of recordings of one world.
 
     Args:
         environment: what was acted in.
         recordings: the watched policy first, then those it is compared with.
         title: what to call the world.
+        views: what each state looks like, if there is more to see than symbols.
     """
     if not recordings:
         raise InputError("a page needs at least one recording")
@@ -47,6 +56,7 @@ def make_page(environment: Environment, recordings: Sequence[Recording], *, titl
         "title": title,
         "seed": first.seed,
         "world": describe_world(environment, first.world, first.labels),
+        "views": None if views is None else as_addresses(views),
         "runs": [describe_recording(recording) for recording in recordings],
     }
     static = resources.files("rapidtask.viewer") / "static"

@@ -75,12 +75,21 @@ class Recording:
         return int(self.completed.sum())
 
 
-def record_episode(environment: Environment, policy: Policy, *, name: str, seed: int = 0) -> Recording:
+def record_episode(
+    environment: Environment, policy: Policy, *, name: str, seed: int = 0, thinker: Agent | None = None
+) -> Recording:
     """Run the first episode of an evaluation with this seed, and keep it.
 
     The probabilities of a learned agent, and its value map, are computed afterwards from what it was shown.
+
+    Args:
+        environment: where to act.
+        policy: what acts.
+        name: what to call it.
+        seed: seed of the evaluation.
+        thinker: an agent that looks on and says what it would do; by default the policy's own.
     """
-    agent = policy.agent if isinstance(policy, LearnedPolicy) else None
+    agent = policy.agent if thinker is None and isinstance(policy, LearnedPolicy) else thinker
     num_episodes = 1 + READOUT_EPISODES if isinstance(agent, EPN) else 1
     run = to_numpy(run_episodes(environment, policy, episode_keys(seed, num_episodes)))
     probability = value = value_map = None

@@ -42,6 +42,14 @@ function distanceText(cell, noPath) {
   return cell.distance >= noPath ? "" : String(cell.distance);
 }
 
+// Pictures of where one is and where one is to go, if the world has any.
+function viewPair(here, goal) {
+  if (!DATA.views) return null;
+  const view = (state, name, text) => html("figure", { class: name },
+    html("img", { src: DATA.views[state], alt: text, "data-state": state }), html("figcaption", {}, text));
+  return html("div", { class: "street-views" }, view(here, "here", "the street ahead"), view(goal, "want", "to find"));
+}
+
 function pathOf(points) { return points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""); }
 
 function replaceChildren(group, children) { group.replaceChildren(...children); }

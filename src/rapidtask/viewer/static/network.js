@@ -223,11 +223,13 @@ function softmax(x) {
   return e.map(a => a / sum);
 }
 
-// The network's probabilities at every step of a recorded run, given what the agent was shown.
-function replay(run) {
+// The network's probabilities at each step of a recorded run, given what the agent was shown.
+function* replaySteps(run) {
   const network = new Network(run.network), { labels } = run.world;
-  return run.action.map((_, t) => Array.from(network.step({
+  for (let t = 0; t < run.steps; t++) yield Array.from(network.step({
     observation: labels[run.place[t]], goal: labels[run.goal[t]], first: t === 0,
     action: t > 0 ? run.action[t - 1] : 0, completed: t > 0 && run.completed[t - 1] === 1,
-  }).probability));
+  }).probability);
 }
+
+function replay(run) { return [...replaySteps(run)]; }

@@ -14,10 +14,11 @@ class PlayView {
     ];
     this.opponent = this.opponents[0];
     this.status = html("div", { class: "card versus", id: "play-score" });
+    this.views = html("div", {});
     this.boards = html("div", { class: "boards" });
     this.pad = html("div", { class: "pad" });
     this.about = html("p", { class: "hint", id: "play-about" });
-    root.append(this.status, this.boards, html("div", { class: "controls" }, html("div", { class: "card" }, this.pad), this.makeOptions()), this.about);
+    root.append(this.status, this.views, this.boards, html("div", { class: "controls" }, html("div", { class: "card" }, this.pad), this.makeOptions()), this.about);
     this.makePad();
     this.start();
   }
@@ -101,6 +102,7 @@ class PlayView {
   }
 
   showScore([person, agent]) {
+    this.views.replaceChildren(viewPair(person.place, person.goal) ?? "");
     const { game, world } = this, left = world.steps - person.steps;
     const result = person.goals > agent.goals ? "You win" : person.goals < agent.goals ? `${this.names[1]} wins` : "A draw";
     const middle = game.over ? html("div", { class: "ask result", id: "result" }, html("b", {}, `${result} ${person.goals} : ${agent.goals}`))
@@ -119,14 +121,31 @@ class PlayView {
     if (!this.opponent.run) return `${start} The oracle knows the map: nobody can be quicker.`;
     this.difference ??= new Map();
     const { run } = this.opponent;
-    if (!this.difference.has(run)) this.difference.set(run, largestDifference(run));
-    const weights = run.network.num_weights.toLocaleString("en");
-    return `${start} ${run.name} runs in this page: ${weights} weights, its probabilities at most `
-      + `${this.difference.get(run).toExponential(0)} from those recorded.`;
+    if (!this.difference.has(run)) this.compare(run);
+    const difference = this.difference.get(run), weights = run.network.num_weights.toLocaleString("en");
+    return `${start} ${run.name} runs in this page: ${weights} weights, its probabilities `
+      + (difference === null ? "are being compared with those recorded." : `at most ${difference.toExponential(0)} from those recorded.`);
   }
-}
 
-// Between the page's network and the recorded probabilities.
-function largestDifference(run) {
-  return Math.max(...replay(run).flatMap((row, t) => row.map((p, a) => Math.abs(p - run.probability[t][a]))));
+  // Compare the page's network with the recorded probabilities, a little at a time: a game may go on meanwhile.
+  compare(run) {
+    this.difference.set(run, null);
+    const steps = replaySteps(run);
+    let t = 0, largest = 0;
+    const work = () => {
+      const until = performance.now() + 12;
+      while (performance.now() < until) {
+        const { value: row, done } = steps.next();
+        if (done) {
+          this.difference.set(run, largest);
+          this.about.textContent = this.aboutText();
+          return;
+        }
+        row.forEach((p, a) => { largest = Math.max(largest, Math.abs(p - run.probability[t][a])); });
+        t += 1;
+      }
+      setTimeout(work, 8);
+    };
+    setTimeout(work, 50);
+  }
 }

@@ -107,7 +107,8 @@ class WatchView {
       fact("goals", String(run.goalsAt[t]), `of ${run.goalsAt.at(-1)} in the end`, "fact-goals"),
       fact("steps in this task", String(taken), `shortest ${shortest}`, "fact-task"),
       fact("on", WORLD.symbol(run.place[t]), "all it sees, and", "fact-here"),
-      fact("goal", symbol, seen < 0 ? "not seen yet" : `seen at step ${seen}`, "fact-goal"));
+      fact("goal", symbol, seen < 0 ? "not seen yet" : `seen at step ${seen}`, "fact-goal"),
+      viewPair(run.place[t], run.goal[t]) ?? "");
   }
 
   showMemory(t, known) {
