@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rapidtask
+from fake_runs import write_run
 from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
 from rapidtask.envs import make_environment
@@ -17,18 +18,6 @@ from rapidtask.pretrained import ship as shipping
 from rapidtask.pretrained.load import fit_agent, parse_option
 from rapidtask.provenance import training_command
 from tiny_training import LSTM, tiny_run
-
-
-def write_run(folder, config, *, steps=1040, seconds=90.0):
-    """A run's folder as `rapidtask train` leaves it, with an agent that learned nothing."""
-    folder.mkdir(parents=True)
-    save_agent(folder / AGENT_FILE, config.make_agent(), config)
-    (folder / "config.json").write_text(json.dumps(config.to_json()))
-    record = {"iteration": 1, "steps": steps // 2, "seconds": seconds / 2, "goals_per_episode": 1.0}
-    last = record | {"iteration": 2, "steps": steps, "seconds": seconds}
-    last |= {"evaluation_goals_per_episode": 2.5, "evaluation_oracle_share_last_third": 0.4}
-    (folder / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (record, last)))
-    return folder
 
 
 @pytest.fixture(scope="module")

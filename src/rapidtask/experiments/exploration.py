@@ -26,7 +26,7 @@ def table(material: Material) -> Rows:
         raise NotAvailable("no trained agent: none is shipped, and no run has one")
     cells = material.world.size**2
     rows: Rows = []
-    for label in (*material.contenders, *REFERENCES):
+    for label in (*material.main_contenders, *REFERENCES):
         trace = material.trace(label, min(EPISODES, material.episodes))
         seen = cells_seen(np.asarray(trace.state), np.asarray(trace.reached), cells)
         # Infinite where an episode ended before.

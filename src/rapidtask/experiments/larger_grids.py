@@ -83,5 +83,5 @@ def plot(rows: Rows) -> Figure:
     axes.set(ylabel="share of the oracle, last third (%)", xlabel="grid", ylim=(0, 106))
     axes.set_xticks(sizes, [f"{size}×{size}" for size in sizes])
     axes.axvspan(3.85, 4.15, color="#2563eb", alpha=0.07, lw=0)
-    axes.legend(loc="lower left")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from rapidtask.evaluation.episodes import episode_keys, run_batch
 from rapidtask.evaluation.scores import mean_and_stderr, ratio_and_stderr
 from rapidtask.experiments.material import Material, Rows
 from rapidtask.experiments.style import FAINT, colour_of, new_figure, quiet
+from rapidtask.experiments.timing import time_episodes
 
 NAME = "longer_lives"
 TITLE = "Beyond the paper: longer lives"
 CAPTION = (
     "The EPN, trained in episodes of 100 steps, in episodes of up to 6,400. Left: goals in each 100 steps "
-    "of the longest episodes, and the oracle's in the same worlds. Right: milliseconds per step and "
-    "environment over whole episodes, batch of 16, with one row per different transition (unique) and "
+    "of the longest episodes, and the oracle's in the same worlds. Right: processor milliseconds per step "
+    "and environment over whole episodes, batch of 16, with one row per different transition (unique) and "
     "with one row per step (all)."
 )
 LENGTHS = (100, 400, 1600, 6400)
@@ -36,25 +34,15 @@ def table(material: Material) -> Rows:
     for memory, lengths in (("unique", LENGTHS), ("all", LENGTHS_ALL)):
         for length in lengths:
             material.say(f"{label}: {EPISODES} episodes of {length} steps, memory {memory}")
-            goals, milliseconds = timed(material, label, length, memory)
+            world = dataclasses.replace(material.world, episode_steps=length)
+            timed = time_episodes(material, label, world, EPISODES, memory=memory)
+            goals = timed.completed
             oracle = oracle_goals(material, length)
-            rows.append(_row("life", memory, length, length, goals, oracle, milliseconds))
+            rows.append(_row("life", memory, length, length, goals, oracle) | timed.columns())
             if memory == "unique" and length == LENGTHS[-1]:
                 windows = [slice(start, start + WINDOW) for start in range(0, length, WINDOW)]
                 rows += [_row("window", memory, length, w.stop, goals[w], oracle[w]) for w in windows]
     return rows
-
-
-def timed(material: Material, label: str, length: int, memory: str) -> tuple[np.ndarray, float]:
-    """Completions `[T, E]` of episodes of a length, and milliseconds per step and environment."""
-    world = dataclasses.replace(material.world, episode_steps=length)
-    environment, policy = world.make(), material.policy(label, world, memory=memory)
-    keys = episode_keys(material.seed, EPISODES)
-    # Compiled on its own, so that the time is that of the episodes alone without playing them twice.
-    compiled = run_batch.lower(environment, policy, keys).compile()
-    began = time.perf_counter()
-    completed = np.asarray(compiled(environment, policy, keys))
-    return completed, (time.perf_counter() - began) * 1e3 / (length * EPISODES)
 
 
 def oracle_goals(material: Material, length: int) -> np.ndarray:
@@ -62,13 +50,11 @@ def oracle_goals(material: Material, length: int) -> np.ndarray:
     return material.completed("oracle", dataclasses.replace(material.world, episode_steps=length), EPISODES)
 
 
-def _row(
-    kind: str, memory: str, length: int, end: int, goals: np.ndarray, oracle: np.ndarray, cost: Any = None
-) -> dict:
+def _row(kind: str, memory: str, length: int, end: int, goals: np.ndarray, oracle: np.ndarray) -> dict:
     per_window = WINDOW / len(goals)
     mean, stderr = mean_and_stderr(goals.sum(axis=0) * per_window)
     share, share_stderr = ratio_and_stderr(goals.sum(axis=0), oracle.sum(axis=0))
-    row = {
+    return {
         "kind": kind,
         "memory": memory,
         "episode_steps": length,
@@ -80,7 +66,6 @@ def _row(
         "oracle_share_stderr": share_stderr,
         "episodes": EPISODES,
     }
-    return row if cost is None else row | {"milliseconds_per_step": cost}
 
 
 def plot(rows: Rows) -> Figure:
@@ -101,13 +86,13 @@ def plot(rows: Rows) -> Figure:
     left.minorticks_off()
     left.axvline(WINDOW, color=FAINT, lw=0.8, ls=":")
     left.text(WINDOW * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=FAINT)
-    left.legend(loc="lower right")
+    left.legend(loc="center right")
     for memory, colour in (("unique", colour_of("EPN")), ("all", "#1e3a8a")):
         lives = [row for row in rows if row["kind"] == "life" and row["memory"] == memory]
         places = [row["episode_steps"] for row in lives]
-        times = [row["milliseconds_per_step"] for row in lives]
+        times = [row["processor_ms_per_step"] for row in lives]
         right.plot(places, times, "o-", color=colour, lw=2, markersize=4, label=f"memory: {memory}")
-    right.set(xlabel="steps per episode", ylabel="ms per step", xscale="log")
+    right.set(xlabel="steps per episode", ylabel="processor ms per step", xscale="log")
     right.set_ylim(bottom=0)
     right.set_xticks(list(LENGTHS), [f"{length:,}" for length in LENGTHS])
     right.minorticks_off()

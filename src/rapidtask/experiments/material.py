@@ -28,6 +28,10 @@ Rows = list[dict[str, Any]]
 """A table: one dictionary per row."""
 
 
+MAIN_LABELS = ("EPN", "MERLIN", "MRA", "LSTM")
+"""The agents that the paper compares, in the order of tables and figures."""
+
+
 class NotAvailable(Exception):
     """A figure that cannot be drawn from the material at hand; the message says what is missing."""
 
@@ -61,9 +65,16 @@ class Material:
     """Seed of the evaluations' worlds."""
     world: MemoryPlanning = field(default_factory=MemoryPlanning)
     """The world that agents are compared in."""
+    score_greedy: bool = True
+    """Whether trained agents are scored with greedy actions too."""
     say: Callable[[str], None] = lambda text: None
     """Told what is under way."""
     _completed: dict[tuple, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def main_contenders(self) -> list[str]:
+        """Labels of the agents that the paper compares, without variants of them."""
+        return [label for label in self.contenders if label in MAIN_LABELS]
 
     def epn(self) -> Contender:
         """The EPN that figures about one agent show."""
@@ -145,5 +156,4 @@ def gather(
 
 def in_order(label: str) -> tuple:
     """Key to sort labels by: EPN first, then the rivals, then variants."""
-    names = ("EPN", "MERLIN", "MRA", "LSTM")
-    return (names.index(label) if label in names else len(names), label)
+    return (MAIN_LABELS.index(label) if label in MAIN_LABELS else len(MAIN_LABELS), label)

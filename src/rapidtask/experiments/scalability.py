@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
 from matplotlib.figure import Figure
 
-from rapidtask.evaluation.episodes import episode_keys, run_batch
 from rapidtask.experiments.material import Contender, Material, NotAvailable, Rows
 from rapidtask.experiments.style import bars, new_figure
+from rapidtask.experiments.timing import time_episodes
 
 NAME = "scalability"
 TITLE = "Planning over all rows, over k, and over unique rows"
 CAPTION = (
     "All-to-all and unique are the same weights with two forms of memory: one row per step, or one "
     "counted row per different transition. N×k (k = 50) is an agent of its own, trained the same way. "
-    "Right: milliseconds per step of one environment, acting in a batch."
+    "Right: processor milliseconds per step of one environment, acting in a batch."
 )
 TIMED_EPISODES = 64
 
@@ -36,6 +34,7 @@ def table(material: Material) -> Rows:
     rows: Rows = []
     for name, contender, options in variants:
         scores = material.scores(contender.label, **options)
+        timed = time_episodes(material, contender.label, material.world, TIMED_EPISODES, **options)
         most = rows[0]["goals_per_episode"] if rows else scores.goals_per_episode
         if not most:
             raise NotAvailable("the EPN reaches no goal yet: nothing to compare")
@@ -48,21 +47,10 @@ def table(material: Material) -> Rows:
                 "share_of_all_to_all": scores.goals_per_episode / most,
                 "oracle_share_last_third": scores.oracle_share_last_third,
                 "oracle_share_last_third_stderr": scores.oracle_share_last_third_stderr,
-                "milliseconds_per_step": milliseconds_per_step(material, contender.label, **options),
+                **timed.columns(),
             }
         )
     return rows
-
-
-def milliseconds_per_step(material: Material, label: str, **options) -> float:
-    """Milliseconds per step and environment of whole episodes in a batch, compiled beforehand."""
-    environment = material.world.make()
-    policy = material.policy(label, material.world, **options)
-    keys = episode_keys(material.seed, TIMED_EPISODES)
-    run_batch(environment, policy, keys).block_until_ready()
-    began = time.perf_counter()
-    run_batch(environment, policy, keys).block_until_ready()
-    return (time.perf_counter() - began) * 1e3 / (TIMED_EPISODES * material.world.episode_steps)
 
 
 def plot(rows: Rows) -> Figure:
@@ -75,7 +63,7 @@ def plot(rows: Rows) -> Figure:
     errors = [row["goals_per_episode_stderr"] for row in rows]
     bars(left, names, goals, errors, form="{:.2f}", colours=colours)
     left.set(ylabel="goals per episode", ylim=(0, max(goals) * 1.15))
-    times = [row["milliseconds_per_step"] for row in rows]
+    times = [row["processor_ms_per_step"] for row in rows]
     bars(right, names, times, [0.0] * len(rows), form="{:.2f}", colours=colours)
-    right.set(ylabel="ms per step", ylim=(0, max(times) * 1.15))
+    right.set(ylabel="processor ms per step", ylim=(0, max(times) * 1.15))
     return figure

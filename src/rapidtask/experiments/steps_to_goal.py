@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from rapidtask.experiments.material import Material, NotAvailable, Rows
+from rapidtask.experiments.material import Material, Rows
 from rapidtask.experiments.style import colour_of, name_of, new_figure, quiet
 
 NAME = "steps_to_goal"
@@ -20,10 +20,8 @@ MOST_GOALS = 25
 
 def table(material: Material) -> Rows:
     """Steps to each goal of every trained agent and of reference policies."""
-    if not material.contenders:
-        raise NotAvailable("no trained agent: none is shipped, and no run has one")
     rows: Rows = []
-    for label in (*material.contenders, *REFERENCES):
+    for label in (*material.main_contenders, *REFERENCES):
         scores = material.scores(label)
         pairs = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
         rows += [

@@ -41,7 +41,7 @@ def curve_rows(material: Material, recipes: tuple[str, ...]) -> Rows:
     ]
 
 
-def reference_rows(material: Material, names: tuple[str, ...] = REFERENCES) -> Rows:
+def reference_rows(material: Material, names: tuple[str, ...]) -> Rows:
     """Goals per episode of the reference policies."""
     return [
         {"agent": name, "recipe": "reference", "goals_per_episode": material.scores(name).goals_per_episode}
@@ -54,7 +54,7 @@ def table(material: Material) -> Rows:
     rows = curve_rows(material, ("fast",))
     if not rows:
         raise NotAvailable("no run with evaluations in its log; name some with --runs")
-    return rows + reference_rows(material)
+    return rows + reference_rows(material, REFERENCES)
 
 
 def plot(rows: Rows) -> Figure:
