@@ -1,13 +1,16 @@
 import base64
+import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
 import networkx as nx
 import numpy as np
 import pytest
+from PIL import Image
 
 from rapidtask.agents.agent import Linear
 from rapidtask.agents.lstm import LSTMConfig
@@ -20,6 +23,7 @@ from rapidtask.learning.checkpoint import named_arrays
 from rapidtask.policies import make_policy
 from rapidtask.viewer import make_page, record_episode
 from rapidtask.viewer.network_export import export_network
+from rapidtask.viewer.street_views import render_street_views
 from rapidtask.viewer.value_readout import fit_readout
 from rapidtask.viewer.world_map import ROOM, SIDE, describe_world, spread_apart, warp
 from rapidtask.worlds import make_pool, world_from_graph
@@ -27,6 +31,7 @@ from test_cli import fail
 from viewer_samples import RESIDUAL, recorded
 
 STEPS = 40
+DOCUMENT = (Path(__file__).parents[1] / "docs" / "viewer.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +226,34 @@ def test_command_names_what_is_wrong(tmp_path, capsys):
     assert "there is no folder" in fail(
         capsys, "watch", "--no-open", "--out", str(tmp_path / "no" / "page.html")
     )
+
+
+def test_views_are_pictures_in_the_page(sample):
+    environment, recordings = sample
+    frames = np.zeros((4, 84, 84, 3), np.uint8) + np.array([30, 90, 150, 210], np.uint8)[:, None, None, None]
+    page = make_page(environment, recordings[1:], title="", views=frames)
+    for frame, address in zip(frames, data_of(page)["views"], strict=True):
+        kind, picture = address.split(",")
+        assert kind == "data:image/jpeg;base64"
+        shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))))
+        np.testing.assert_allclose(shown, frame, atol=3)
+    assert render_street_views(environment, 0) is None
+
+
+def test_documented_commands_are_accepted(monkeypatch):
+    """The commands of the documentation, up to what they would do with agents that are not here."""
+    started = []
+    monkeypatch.setattr("rapidtask.cli.world_of_agent", lambda arguments: None)
+    monkeypatch.setattr("rapidtask.commands.watch.Watch.run", started.append)
+    commands = re.findall(r"^rapidtask (watch .*?)(?: *#.*)?$", DOCUMENT, re.MULTILINE)
+    for command in commands:
+        main(command.split())
+    assert len(started) == len(commands) >= 4
+    assert started[0].pretrained == ("epn-memory-planning",)
+
+
+def test_documented_code_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    names = {}
+    exec(compile(code, "docs/viewer.md", "exec"), names)
+    assert data_of(names["page"])["world"]["map"] == {"kind": "torus", "size": 3}

@@ -13,7 +13,9 @@ from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.viewer import Recording, record_episode
 
-RESIDUAL = EPNConfig(width=12, num_heads=3, iterations=2, block="residual", match=True, symbols="fixed")
+RESIDUAL = EPNConfig(
+    width=12, num_heads=3, iterations=2, block="residual", match=True, locate=True, symbols="fixed"
+)
 """The kind of the fast recipe: unique memory, written after planning."""
 PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", attention="nxk", k=5, write="before")
 """All that the other is not: the paper's block, learned symbols, every step a row, the most recent plan."""

@@ -94,7 +94,7 @@ class WatchView {
     if (!map) return;
     const right = Math.round(100 * map.agreement[this.iteration]), chance = Math.round(100 * map.chance);
     this.sliderText.textContent = this.iteration === 0 ? "before" : `${this.iteration} of ${this.run.iterations}`;
-    this.agreement.textContent = `Colour and numbers: moves to the goal, read from the planner's rows by a linear read-out `
+    this.agreement.textContent = `${WORLD.map.kind === "torus" ? "Colour and numbers" : "Colour"}: moves to the goal, read from the planner's rows by a linear read-out `
       + `(fitted on ${map.fitted_steps} steps of other episodes; right for ${right}% of rows here, guessing ${chance}%).`;
   }
 
@@ -106,7 +106,7 @@ class WatchView {
     this.parts.score.replaceChildren(
       fact("goals", String(run.goalsAt[t]), `of ${run.goalsAt.at(-1)} in the end`, "fact-goals"),
       fact("steps in this task", String(taken), `shortest ${shortest}`, "fact-task"),
-      fact("on", WORLD.symbol(run.place[t]), "all it sees, and", "fact-here"),
+      fact("on", WORLD.symbol(run.place[t]), "all it sees", "fact-here"),
       fact("goal", symbol, seen < 0 ? "not seen yet" : `seen at step ${seen}`, "fact-goal"),
       viewPair(run.place[t], run.goal[t]) ?? "");
   }
