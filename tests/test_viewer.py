@@ -244,7 +244,7 @@ def test_documented_commands_are_accepted(monkeypatch):
     """The commands of the documentation, up to what they would do with agents that are not here."""
     started = []
     monkeypatch.setattr("rapidtask.cli.world_of_agent", lambda arguments: None)
-    monkeypatch.setattr("rapidtask.commands.watch.Watch.run", started.append)
+    monkeypatch.setattr("rapidtask.commands.watch.Watch.run", lambda self: started.append(self))
     commands = re.findall(r"^rapidtask (watch .*?)(?: *#.*)?$", DOCUMENT, re.MULTILINE)
     for command in commands:
         main(command.split())
