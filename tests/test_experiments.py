@@ -1,0 +1,161 @@
+import json
+import re
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from fake_runs import write_run
+from rapidtask.cli import main
+from rapidtask.commands import demo
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.errors import InputError
+from rapidtask.evaluation.episodes import run_episodes, trace_episodes
+from rapidtask.experiments import (
+    exploration,
+    recipes,
+    training_curves,
+    trajectory,
+)
+from rapidtask.experiments.material import NotAvailable, gather
+from rapidtask.experiments.memory_planning import keep_sweeps
+from rapidtask.experiments.results import csv_text, draw
+from rapidtask.experiments.runs import kind_label, read_runs
+from rapidtask.learning.run_config import RunConfig
+from rapidtask.policies import make_policy
+from rapidtask.pretrained.ship import Ship, ship
+from tiny_training import EPN, LSTM
+
+WORLD = MemoryPlanning(episode_steps=12)
+CONFIG = RunConfig(world=WORLD, agent=EPN)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Folders of runs: an EPN with two seeds, one with the paper's recipe, one with N×k, and an LSTM."""
+    root = tmp_path_factory.mktemp("runs")
+    write_run(root / "epn-0", CONFIG)
+    write_run(root / "epn-1", replace(CONFIG, seed=1), goals=3.5)
+    write_run(root / "paper", replace(CONFIG, recipe="paper"))
+    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, attention="nxk", k=4)))
+    write_run(root / "lstm", replace(CONFIG, agent=LSTM))
+    return root
+
+
+@pytest.fixture(scope="module")
+def material(runs):
+    found = read_runs([runs], "memory-planning")
+    return gather(found, shipped=False, episodes=64, seed=3, world=WORLD)
+
+
+def test_traces_show_the_episodes_that_are_scored():
+    environment = WORLD.make()
+    policy = make_policy("hand-coded", environment)
+    trace = trace_episodes(environment, policy, 6, seed=2)
+    np.testing.assert_array_equal(trace.completed, run_episodes(environment, policy, 6, seed=2))
+    np.testing.assert_array_equal(trace.reached[:-1], trace.state[1:])
+    collected = trace.action == 4
+    assert (trace.state == trace.goal)[collected].all()  # the hand-coded agent collects only on the goal
+    np.testing.assert_array_equal(collected, trace.completed)
+    moved = trace.reached != trace.state
+    np.testing.assert_array_equal(moved, ~collected)
+    assert (np.sort(trace.symbols, axis=1) == np.arange(16)).all()
+
+
+def test_runs_are_found_told_apart_and_the_best_is_shown(runs, material):
+    assert list(material.contenders) == ["EPN", "LSTM", "EPN N×k (k=4)", "EPN, recipe paper"]
+    assert material.epn().source == "run epn-1"  # 3.5 goals at its end, against 2.5
+    assert material.epn().config.seed == 1
+    assert kind_label(replace(CONFIG, world=MemoryPlanning(size=6))) == "EPN 6×6"
+    with pytest.raises(InputError, match="is no run, and holds none"):
+        read_runs([runs / "epn-0" / "nothing"], "memory-planning")
+    with pytest.raises(InputError, match="was trained in memory-planning, not streetlearn"):
+        read_runs([runs], "streetlearn")
+
+
+def test_a_run_without_a_checkpoint_still_gives_a_curve(tmp_path):
+    write_run(tmp_path / "young", CONFIG)
+    (tmp_path / "young" / "agent.safetensors").unlink()
+    found = gather(read_runs([tmp_path], "memory-planning"), shipped=False)
+    assert not found.contenders
+    assert len(training_curves.curve_rows(found, ("fast",))) == 2
+    with pytest.raises(NotAvailable, match="no trained EPN"):
+        found.epn()
+
+
+def test_cells_seen_by_hand():
+    state = np.asarray([[0, 5], [1, 5], [0, 6]])
+    reached = np.asarray([[1, 5], [0, 6], [2, 7]])
+    np.testing.assert_array_equal(exploration.cells_seen(state, reached, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
+
+
+def test_the_mean_curve_covers_what_all_seeds_have():
+    short, long = np.asarray([[0.0, 2.0], [0.0, 4.0]]), np.asarray([[1.0, 4.0], [0.0, 6.0]])
+    places, mean = training_curves.mean_curve([short, long])
+    assert (places[0], places[-1]) == (1.0, 2.0)
+    assert (mean[0], mean[-1]) == pytest.approx((1.0, 3.0))
+
+
+def test_moves_across_an_edge_are_drawn_in_two_parts():
+    assert trajectory.segments(1, 1, 0, 1, 4) == [((1, 1), (1, 2))]
+    (start, out), (back, end) = trajectory.segments(3, 2, 1, 0, 4)
+    assert (start, end) == ((3, 2), (0, 2))
+    assert out[0] > 3.5
+    assert back[0] < -0.5
+    step = {"size": 4, "task": 1, "x": 3, "y": 2, "goal_x": 0, "goal_y": 2, "completed": 0}
+    rows = [step | {"action": "right"}, step | {"x": 0, "action": "collect", "completed": 1}]
+    assert isinstance(draw(trajectory, rows), Figure)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_paper_recipe_needs_a_run(material):
+    fast = replace(material, runs=[run for run in material.runs if run.config.recipe == "fast"])
+    with pytest.raises(NotAvailable, match="recipe paper"):
+        recipes.table(fast)
+
+
+def test_tables_leave_gaps_where_a_row_has_no_value():
+    assert csv_text([{"a": 1, "b": 1 / 3}, {"a": 2, "c": "x"}]) == "a,b,c\n1,0.333333,\n2,,x\n"
+
+
+def test_sweeps_are_kept_and_wrong_names_are_named(tmp_path, capsys):
+    (tmp_path / "sweep-lstm").mkdir()
+    (tmp_path / "sweep-lstm" / "sweep.csv").write_text("trial,score\n0,1\n")
+    (kept,) = keep_sweeps([tmp_path / "sweep-lstm"], tmp_path / "out")
+    assert kept.read_text() == "trial,score\n0,1\n"
+    for arguments, said in (
+        (("--only", "fig9"), "--only: unknown figure 'fig9'; known: training_curves"),
+        (("--runs", str(tmp_path)), "is no run, and holds none"),
+        (("--sweeps", str(tmp_path)), "holds no sweep.csv"),
+        (("--episodes", "0"), "--episodes is 0"),
+    ):
+        with pytest.raises(SystemExit) as exit_:
+            main(["experiment", "memory-planning", "--out", str(tmp_path / "out"), *arguments])
+        assert exit_.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shipped", [True, False])
+def test_the_demo_is_one_page_with_a_table_and_an_episode(shipped, runs, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "agents"
+    if shipped:
+        ship(Ship(runs / "epn-0", "epn-memory-planning", folder=folder, episodes=4))
+    monkeypatch.setattr(demo, "gather", partial(gather, folder=folder, world=WORLD))
+    main(["demo", "--out", str(tmp_path / "out"), "--episodes", "4"])
+    out = capsys.readouterr().out
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert ("EPN " in out) == shipped
+    missing = "MERLIN, MRA, LSTM" if shipped else "EPN, MERLIN, MRA, LSTM"
+    for text in (out, page):
+        assert f"ships no trained {missing}" in " ".join(text.split())
+        assert "hand-coded" in text
+    assert "http" not in page  # nothing to load from elsewhere
+    data = json.loads(re.search(r"const EPISODES = (.*);\n", page).group(1))  # pyright: ignore[reportOptionalMemberAccess]
+    first, second = data["players"]
+    assert len(first["completed"]) == len(first["places"]) - 1 == WORLD.episode_steps
+    assert first["symbols"] == second["symbols"]  # the same world
+    name = "within-task"
+    completed = run_episodes(WORLD.make(), make_policy(name, WORLD.make()), 4, seed=0)
+    assert second["completed"] == completed[:, 0].astype(int).tolist()
+    assert page.count("data:image/svg+xml;base64,") >= 2
