@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: setup demo test test-slow test-browser lint bench clean
+.PHONY: setup demo test test-slow test-browser lint bench docs clean
 
 setup: $(INSTALLED)
 
@@ -38,6 +38,10 @@ lint: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run_all.py
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf .venv build dist demo
