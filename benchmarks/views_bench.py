@@ -1,4 +1,4 @@
-"""How fast street views are made: rendered from the streets, and cropped from panoramas.
+"""How fast street views are made, rendered and cropped, and how fast an agent learns from them.
 
     python benchmarks/views_bench.py
 
@@ -13,12 +13,20 @@ import os
 import time
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from PIL import Image
 
+from rapidtask.agents.epn import EPNConfig
 from rapidtask.cities.generated import generate_city
+from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.trainer import Trainer
 from rapidtask.views.panoramas import crop_view
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.world import WorldPool
 
 NUM_VIEWS = 150
 REPEATS = 3
@@ -54,6 +62,28 @@ def crop_all(file: bytes, num_views: int) -> None:
         crop_view(panorama, 0.1 * i)
 
 
+def pixel_training_rate(num_envs: int = 4, episode_steps: int = 50) -> float:
+    """Environment steps per second of training an EPN on pixels: acting, embedding and updates."""
+    city = generate_city("seinebank")
+    frames = np.random.default_rng(0).integers(0, 256, (64, 84, 84, 3), np.uint8)
+    pool = sample_pool([city], 16, 0)
+    # Any frames will do: the time does not depend on what is on them.
+    ids = np.where(pool.tail >= 0, (pool.tail + np.arange(pool.tail.shape[1])) % len(frames), -1)
+    tables = WorldPool(pool.pool.worlds, True, jnp.asarray(frames), jnp.asarray(ids, jnp.int32))
+    environment = Environment(tables, EpisodeOptions(episode_steps=episode_steps))
+    learning = LearningConfig(num_envs=num_envs, passes=1, minibatch_size=num_envs * (episode_steps + 1))
+    trainer = Trainer(environment, EPNConfig(), learning, total_steps=10**6, seed=0)
+    state = trainer.init(environment)
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        state, metrics = trainer.iterate(environment, state)
+        jax.block_until_ready(metrics)
+        times.append(time.perf_counter() - start)
+    # The first compiles.
+    return trainer.steps_per_iteration / min(times[1:])
+
+
 def main() -> None:
     """Measure and print."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
@@ -70,6 +100,7 @@ def main() -> None:
     file = panorama_file()
     rate = frames_per_second(lambda: crop_all(file, 60), 60)
     print(f"cropped, 1664x832 JPEG: {rate}")
+    print(f"pixel training, EPN, 4 environments of 50 steps: {pixel_training_rate():.1f} steps per second")
 
 
 if __name__ == "__main__":

@@ -9,14 +9,15 @@ import numpy as np
 from dm_env import specs
 
 from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, one_hots
+from rapidtask.envs.episode import Episode, observe
 from rapidtask.errors import InputError
 
 
 class DmEnvironment(dm_env.Environment):
     """An environment behind dm_env's interface.
 
-    - observation: a dict of `position` and `goal`, int32 one-hots of length V.
+    - observation: a dict of `position` and `goal`, int32 one-hots of length V, or uint8 frames in street
+      worlds with the option `frames`.
     - action: `DiscreteArray`, a whole number below A.
     - reward: 1.0 for a completed task, else the option `per_step_reward`; None at a first timestep.
     - discount: 0 after a termination, 1 after a truncation (the option `time_limit`) and in mid-episode.
@@ -28,8 +29,11 @@ class DmEnvironment(dm_env.Environment):
         self._episode = Episode(environment)
         self._seed = seed
         size = environment.num_observations
+        shape, dtype, highest = (size,), np.int32, 1
+        if environment.pool.frames is not None:
+            shape, dtype, highest = environment.pool.frames.shape[1:], np.uint8, 255
         self._observation_spec = {
-            name: specs.BoundedArray((size,), np.int32, 0, 1, name=name) for name in ("position", "goal")
+            name: specs.BoundedArray(shape, dtype, 0, highest, name=name) for name in ("position", "goal")
         }
         self._action_spec = specs.DiscreteArray(environment.num_actions, name="action")
 
@@ -55,7 +59,7 @@ class DmEnvironment(dm_env.Environment):
         return dm_env.truncation(reward, observation)
 
     def observation_spec(self) -> dict[str, specs.BoundedArray]:
-        """Two one-hots of length V."""
+        """Two one-hots of length V, or two frames."""
         return self._observation_spec
 
     def action_spec(self) -> specs.DiscreteArray:
@@ -63,4 +67,5 @@ class DmEnvironment(dm_env.Environment):
         return self._action_spec
 
     def _observe(self, timestep: TimeStep) -> dict[str, np.ndarray]:
-        return one_hots(timestep, self.environment.num_observations)
+        assert self._episode.state is not None
+        return observe(self.environment, self._episode.state, timestep)

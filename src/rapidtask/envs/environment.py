@@ -102,6 +102,18 @@ class Environment(eqx.Module):
         """Size of the observation vocabulary, V."""
         return self.pool.worlds.num_observations
 
+    @property
+    def has_frames(self) -> bool:
+        """Whether observations are seen in pixels."""
+        return self.pool.frames is not None
+
+    def frames_of(self, states: EnvState) -> Int[Array, "B V"] | None:
+        """The frames that each observation id stands for in B environments; None if there are no frames.
+
+        They stay the same within an episode. `pool.look_up_frames` gives their pixels.
+        """
+        return jax.vmap(self.pool.frames_of)(states.world) if self.has_frames else None
+
     def reset(self, key: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
         """Start an episode in a new world."""
         world_key, task_key, episode_key = jax.random.split(key, 3)

@@ -63,6 +63,17 @@ def one_hots(timestep: TimeStep, num_observations: int) -> dict[str, np.ndarray]
     }
 
 
+def observe(environment: Environment, state: EnvState, timestep: TimeStep) -> dict[str, np.ndarray]:
+    """What adapters show: uint8 frames `[*B, 84, 84, 3]` if the world has them, else one-hots `[*B, V]`."""
+    pool = environment.pool
+    if pool.frames is None or pool.frame_ids is None:
+        return one_hots(timestep, environment.num_observations)
+    index, place, goal = to_numpy((state.world.index, state.state, state.goal))
+    frames, ids = np.asarray(pool.frames), np.asarray(pool.frame_ids)
+    # take copies: whoever keeps an observation owns it.
+    return {name: np.take(frames, ids[index, s], axis=0) for name, s in (("position", place), ("goal", goal))}
+
+
 class Episode:
     """The current episode of one environment: its state, its last timestep, its score, the task's trail."""
 

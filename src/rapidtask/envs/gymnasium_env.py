@@ -7,7 +7,8 @@ Importing rapidtask registers the ids:
     env = gymnasium.make("rapidtask/OneShotStreetLearn-v0", city="held-out", rules="paper")
     envs = gymnasium.make_vec("rapidtask/MemoryPlanning-v0", num_envs=64, episode_steps=100)
 
-- observation: `position` and `goal`, int32 one-hots of length V (`[B, V]` in the batch).
+- observation: `position` and `goal`, int32 one-hots of length V (`[B, V]` in the batch); uint8 frames
+  `[84, 84, 3]` in street worlds with the option `frames`.
 - action: `Discrete(A)`; in the game up, down, left, right, collect; in streets forward, left, right (and
   collect by the release's rules).
 - reward: 1 for a completed task, else the option `per_step_reward`.
@@ -30,20 +31,23 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, one_hots
+from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, observe
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
 from rapidtask.envs.street_options import StreetLearn, street_pool_of
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
-"""`position` and `goal`, int32 one-hots `[*B, V]`."""
+"""`position` and `goal`, int32 one-hots `[*B, V]` or uint8 frames `[*B, 84, 84, 3]`."""
 
 METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
 
 def observation_space(environment: Environment) -> spaces.Dict:
-    """Space of one environment's observations: two int32 one-hots of length V."""
+    """Space of one environment's observations: two int32 one-hots of length V, or two uint8 frames."""
+    if environment.pool.frames is not None:
+        shape = environment.pool.frames.shape[1:]
+        return spaces.Dict({name: spaces.Box(0, 255, shape, np.uint8) for name in ("position", "goal")})
     shape = (environment.num_observations,)
     return spaces.Dict({name: spaces.Box(0, 1, shape, np.int32) for name in ("position", "goal")})
 
@@ -99,7 +103,8 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         return _draw(self._episode.scene(), self.render_mode)
 
     def _observe(self, timestep: TimeStep) -> Observation:
-        return one_hots(timestep, self.environment.num_observations)
+        assert self._episode.state is not None
+        return observe(self.environment, self._episode.state, timestep)
 
 
 class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
@@ -179,7 +184,8 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             self._follow(timestep)
         # Gymnasium's convention: `_name` tells which environments have the information `name`.
         info = {"completed": np.array(timestep.completed), "_completed": np.ones(self.num_envs, bool)}
-        return one_hots(timestep, self.environment.num_observations), info
+        assert self._batch.states is not None
+        return observe(self.environment, self._batch.states, timestep), info
 
     def _follow(self, timestep: TimeStep) -> None:
         """Keep the trails and scores that the drawings show."""

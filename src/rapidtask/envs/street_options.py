@@ -12,12 +12,15 @@ import numpy as np
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.views.pixel_worlds import attach_frames
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
 from rapidtask.worlds.streets import StreetPool, sample_pool
 
 POOL_ENTRIES = 16_000_000
 """Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""
+PIXEL_WORLDS = 256
+"""Worlds of a default pool with frames: 173 MB."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,12 @@ class StreetLearn(EpisodeOptions):
     num_symbols: int | None = None
     """Size of the vocabulary and most states of a world; by default 60 up to 9 intersections."""
     pool_size: int | None = None
-    """Worlds sampled ahead, of which each episode draws one; by default 4,096 (fewer if they are large)."""
+    """Worlds sampled ahead, of which each episode draws one; by default 4,096 (fewer if they are large, 256
+    with frames)."""
     seed: int = 0
     """Seed of the neighbourhoods."""
+    frames: str | None = None
+    """Directory of frame stores (`rapidtask cities render`): observations are then pixels, not symbols."""
 
     @property
     def neighbourhoods(self) -> NeighbourhoodOptions:
@@ -55,6 +61,8 @@ class StreetLearn(EpisodeOptions):
         """Worlds of a pool, W."""
         if self.pool_size is not None:
             return self.pool_size
+        if self.frames is not None:
+            return min(PIXEL_WORLDS, max(1, POOL_ENTRIES // self.neighbourhoods.slots**2))
         return min(4096, max(64, POOL_ENTRIES // self.neighbourhoods.slots**2))
 
     def sample(self) -> StreetPool:
@@ -70,7 +78,13 @@ class StreetLearn(EpisodeOptions):
         Pool n is a function of the options (their seed among them), of `seeds` (such as a run's), and of n.
         """
         cities = load_cities(self.city, self.cities, training=True)
-        return StreetPoolStream(cities, self.num_worlds, (self.seed, *seeds), self.neighbourhoods)
+        return StreetPoolStream(
+            cities, self.num_worlds, (self.seed, *seeds), self.neighbourhoods, finish=self._finish
+        )
+
+    def _finish(self, pool: StreetPool) -> StreetPool:
+        """Put the frames beside a pool, if they are asked for."""
+        return pool if self.frames is None else attach_frames(pool, self.frames)
 
     def held_out(self) -> StreetLearn:
         """The same options in the held-out city."""
@@ -86,7 +100,9 @@ def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
     # The cities are part of the key: what a name stands for can change with the directory.
     # Arrays that are kept must be real ones, even if the first to ask is a function being traced.
     with jax.ensure_compile_time_eval():
-        return sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
+        return options._finish(
+            sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
+        )
 
 
 def street_pool_of(environment: Environment) -> StreetPool | None:

@@ -59,7 +59,7 @@ def _play(
     """Play one episode per key: what `look` sees at each step, and the environments at the start."""
     env_keys, policy_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key))(keys), 1, 0)
     start, timestep = environment.reset_batch(env_keys)
-    memory = policy.initial_batch(len(keys))
+    memory = policy.start_batch(start, len(keys))
 
     def step(carry, t):
         before, timestep, memory = carry

@@ -14,7 +14,7 @@ from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.rollout import Rollout, log_probability_of
+from rapidtask.learning.rollout import Rollout, embed_table, log_probability_of
 from rapidtask.learning.value_map import PrivilegedLabels, ValueMapHeads, label
 from rapidtask.learning.vtrace import VTrace, vtrace
 
@@ -146,7 +146,8 @@ def sequence_loss(
     learned: Learned, rollout: Rollout, environment: Environment, config: LearningConfig, weights: Weights
 ) -> tuple[Float[Array, ""], Metrics]:
     """Loss of whole rollouts `[T, B]`, V-trace included."""
-    output, _ = learned.agent.unroll(rollout.agent_state, rollout.timesteps, learned.agent.embed())
+    embeddings = embed_table(learned.agent, environment, rollout.frame_ids)
+    output, _ = learned.agent.unroll(rollout.agent_state, rollout.timesteps, embeddings)
     acted = jax.tree.map(lambda x: x[:-1], output.without_rows())
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)

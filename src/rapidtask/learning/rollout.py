@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import Embeddings
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 
 
@@ -37,6 +38,8 @@ class Rollout(eqx.Module):
     """Baseline of each timestep when it was acted on."""
     agent_state: Any
     """What the agent remembered before the first timestep."""
+    frame_ids: Int[Array, "B V"] | None = None
+    """In pixel worlds: the frame that each observation id stood for, the same for all T actions."""
 
     @property
     def happened(self) -> Float[Array, "T B"]:
@@ -63,7 +66,8 @@ def start_actors(environment: Environment, agent: Agent, keys: PRNGKeyArray) -> 
 
 def collect(environment: Environment, agent: Agent, actors: Actors, num_steps: int) -> tuple[Rollout, Actors]:
     """Let the agent act for T steps in every environment."""
-    embeddings = agent.embed()
+    frame_ids = environment.frames_of(actors.env_states)
+    embeddings = embed_table(agent, environment, frame_ids)
 
     def act(actors: Actors, _: None):
         output, agent_state = agent.step(actors.agent_state, actors.timestep, embeddings)
@@ -80,7 +84,17 @@ def collect(environment: Environment, agent: Agent, actors: Actors, num_steps: i
     append = lambda past, last: jnp.concatenate([past, last[None]])  # noqa: E731
     timesteps = jax.tree.map(append, timesteps, actors.timestep)
     values = append(values, bootstrap.value)
-    return Rollout(timesteps, actions, log_probability, values, start), actors
+    return Rollout(timesteps, actions, log_probability, values, start, frame_ids), actors
+
+
+def embed_table(agent: Agent, environment: Environment, frame_ids: Int[Array, "B V"] | None) -> Embeddings:
+    """The observation table embedded with the current weights: of symbols one for all, of frames one each."""
+    if frame_ids is None:
+        return agent.embed()
+    pool = environment.pool
+    # One environment after the other: the features of all frames at once would be gigabytes.
+    embed = lambda ids: agent.embed(pool.look_up_frames(ids)).table  # noqa: E731
+    return Embeddings(jax.lax.map(embed, frame_ids), exact=False)
 
 
 def log_probability_of(logits: Float[Array, "*B A"], actions: Int[Array, "*B"]) -> Float[Array, "*B"]:

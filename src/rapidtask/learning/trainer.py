@@ -22,7 +22,7 @@ from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Learned, Metrics, Weights
 from rapidtask.learning.optimisers import make_optimiser
-from rapidtask.learning.rollout import Actors, collect, start_actors
+from rapidtask.learning.rollout import Actors, collect, embed_table, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
 from rapidtask.learning.value_map import ValueMapHeads
 
@@ -45,7 +45,15 @@ class TrainState(eqx.Module):
 class AgentConfig(Protocol):
     """Options of an agent: a dataclass that can make it with fresh weights."""
 
-    def make(self, num_observations: int, num_actions: int, episode_steps: int, key: PRNGKeyArray) -> Agent:
+    def make(
+        self,
+        num_observations: int,
+        num_actions: int,
+        episode_steps: int,
+        key: PRNGKeyArray,
+        *,
+        pixels: bool = False,
+    ) -> Agent:
         """Build the agent."""
         ...
 
@@ -69,7 +77,11 @@ class Trainer:
         devices = jax.devices()
         per_device = share_of_device(config, len(devices))
         self.config = config
-        self.num_steps = config.rollout_steps or environment.options.episode_steps + 1
+        whole = environment.options.episode_steps + 1
+        if environment.has_frames and config.rollout_steps not in (None, whole):
+            # The frames of a rollout are those of one world per environment.
+            raise InputError(f"rollout_steps: with frames a rollout is one whole episode, {whole} steps")
+        self.num_steps = config.rollout_steps or whole
         self.steps_per_iteration = config.num_envs * self.num_steps
         self.num_iterations = max(1, -(-total_steps // self.steps_per_iteration))
         self._agent_config, self._seed = agent_config, seed
@@ -104,9 +116,8 @@ class Trainer:
         return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), _specs(state))  # pyright: ignore[reportArgumentType]
 
     def _make_agent(self, environment: Environment, key: PRNGKeyArray) -> Agent:
-        return self._agent_config.make(
-            environment.num_observations, environment.num_actions, environment.options.episode_steps, key
-        )
+        sizes = (environment.num_observations, environment.num_actions, environment.options.episode_steps)
+        return self._agent_config.make(*sizes, key, pixels=environment.has_frames)
 
     def _init(self, environment: Environment) -> TrainState:
         agent_key, heads_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 4)
@@ -172,7 +183,8 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
 
 def make_heads(agent: Agent, actors: Actors, environment: Environment, key: PRNGKeyArray) -> ValueMapHeads:
     """Heads of the value-map loss that fit an agent."""
-    output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, agent.embed())
+    embeddings = embed_table(agent, environment, environment.frames_of(actors.env_states))
+    output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, embeddings)
     furthest = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
     if environment.rules.torus_size is not None:
         # No two places are further apart on the largest torus that has room in the world's table.

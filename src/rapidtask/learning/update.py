@@ -12,6 +12,7 @@ import optax
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.agents.epn import EPN, in_fewest_slots
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import Environment
@@ -143,7 +144,8 @@ class Updater:
 
 def shuffles(config: LearningConfig, agent: Agent) -> bool:
     """Whether minibatches are drawn from single steps."""
-    return config.shuffle and isinstance(agent, EPN)
+    # With pixels a minibatch embeds the frames of its environments: few of them, then, and all their steps.
+    return config.shuffle and isinstance(agent, EPN) and not isinstance(agent.encoder, PixelEncoder)
 
 
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
@@ -178,7 +180,10 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
 
 def select_environments(rollout: Rollout, index: Int[Array, " E"]) -> Rollout:
     """The rollout of some of the environments."""
-    agent_state = jax.tree.map(lambda x: x[index], rollout.agent_state)
-    rest = eqx.tree_at(lambda r: r.agent_state, rollout, None)
+    # These have the environments as their first axis; in all others it is the second.
+    of_environments = lambda r: (r.agent_state, r.frame_ids)  # noqa: E731
+    chosen = jax.tree.map(lambda x: x[index], of_environments(rollout))
+    is_none = lambda x: x is None  # noqa: E731
+    rest = eqx.tree_at(of_environments, rollout, (None, None), is_leaf=is_none)
     part = jax.tree.map(lambda x: x[:, index], rest)
-    return eqx.tree_at(lambda r: r.agent_state, part, agent_state, is_leaf=lambda x: x is None)
+    return eqx.tree_at(of_environments, part, chosen, is_leaf=is_none)

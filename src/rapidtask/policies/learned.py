@@ -10,8 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import Embeddings, PixelEncoder
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
+from rapidtask.errors import InputError
 from rapidtask.policies.policy import Policy
+from rapidtask.worlds.world import WorldPool
 
 
 class LearnedPolicy(Policy):
@@ -19,16 +22,33 @@ class LearnedPolicy(Policy):
 
     agent: Agent
     greedy: bool = eqx.field(static=True, default=False)
+    pool: WorldPool | None = None
+    """Where the frames of pixel worlds are; None for symbols."""
 
     def initial_batch(self, batch_size: int) -> Any:
         """See `Policy`."""
         return self.agent.initial_state(batch_size)
 
+    def start_batch(self, env_states: EnvState, batch_size: int) -> Any:
+        """See `Policy`. Frames are embedded here, once per episode, and remembered with the rest."""
+        if self.pool is None:
+            return self.initial_batch(batch_size)
+        pool = self.pool
+        # One environment after the other: a batch's frames and their features at once would be gigabytes.
+        embed = lambda world: self.agent.embed(pool.look_up_frames(pool.frames_of(world))).table  # noqa: E731
+        tables = jax.lax.map(embed, env_states.world)
+        return self.initial_batch(batch_size), Embeddings(tables, exact=False)
+
     def step_batch(self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState):
         """See `Policy`."""
         del env_states  # agents never see it
-        # The embedding of the table does not depend on the step: XLA moves it out of the loop.
-        output, memory = self.agent.step(memory, timestep, self.agent.embed())
+        if self.pool is None:
+            # The embedding of the table does not depend on the step: XLA moves it out of the loop.
+            output, memory = self.agent.step(memory, timestep, self.agent.embed())
+        else:
+            state, embeddings = memory
+            output, state = self.agent.step(state, timestep, embeddings)
+            memory = (state, embeddings)
         if self.greedy:
             return jnp.argmax(output.logits, axis=-1).astype(jnp.int32), memory
         return jax.vmap(jax.random.categorical)(keys, output.logits).astype(jnp.int32), memory
@@ -36,4 +56,9 @@ class LearnedPolicy(Policy):
 
 def make_learned_policy(agent: Agent, environment: Environment, *, greedy: bool = False) -> LearnedPolicy:
     """An agent as a policy for an environment."""
-    return LearnedPolicy(environment.rules, environment.num_observations, agent, greedy)
+    sees = isinstance(agent.encoder, PixelEncoder)
+    if sees and not environment.has_frames:
+        raise InputError("the agent sees pixels: its world needs frames (--world.frames DIR)")
+    # An agent of symbols may act in a pixel world: ids are all it looks at.
+    pool = environment.pool if sees else None
+    return LearnedPolicy(environment.rules, environment.num_observations, agent, greedy, pool)

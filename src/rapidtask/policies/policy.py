@@ -38,6 +38,11 @@ class Policy(eqx.Module):
         """What is remembered of each of B environments at the start."""
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (batch_size, *x.shape)), self.initial_state())
 
+    def start_batch(self, env_states: EnvState, batch_size: int) -> Any:
+        """What is remembered of B environments at the start of their episodes."""
+        del env_states  # only what states look like may be taken from there
+        return self.initial_batch(batch_size)
+
     def step_batch(
         self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState
     ) -> tuple[Int[Array, " B"], Any]:

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import load_agent
@@ -80,7 +81,8 @@ def fit_agent(
     # A smaller world is met with the whole vocabulary of the training.
     sizes = (max(ours[1], theirs[1]), ours[0], environment.options.episode_steps)
     try:
-        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(*sizes, jax.random.key(0)))
+        pixels = isinstance(agent.encoder, PixelEncoder)
+        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(*sizes, jax.random.key(0), pixels=pixels))
         return restore(shapes, dict(_arrays(agent)), Path(name)), changed
     except CheckpointError as error:
         if ours[1] > theirs[1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
@@ -25,11 +25,14 @@ class StreetPoolStream:
         num_worlds: int,
         seed: int | Sequence[int],
         options: NeighbourhoodOptions | None = None,
+        finish: Callable[[StreetPool], StreetPool] | None = None,
     ) -> None:
+        """Set the stream up; `finish` is applied to each pool in the background, to put frames beside it."""
         self._cities = tuple(cities)
         self._num_worlds = num_worlds
         self._seeds = (seed,) if isinstance(seed, int) else tuple(seed)
         self._options = options or NeighbourhoodOptions()
+        self._finish = finish
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="street-pool")
         self._started: dict[int, Future[StreetPool]] = {}
 
@@ -71,4 +74,5 @@ class StreetPoolStream:
         self.close()
 
     def _sample(self, number: int) -> StreetPool:
-        return sample_pool(self._cities, self._num_worlds, (*self._seeds, number), self._options)
+        pool = sample_pool(self._cities, self._num_worlds, (*self._seeds, number), self._options)
+        return pool if self._finish is None else self._finish(pool)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt8
 
 from rapidtask.errors import InputError
 
@@ -229,6 +229,10 @@ class WorldPool(eqx.Module):
     """W worlds stacked along a leading axis."""
     shuffle_observations: bool = eqx.field(static=True)
     """Whether each episode relabels its states with a fresh random choice of the vocabulary's ids."""
+    frames: UInt8[Array, "F 84 84 3"] | None = None
+    """What states look like, if the worlds are seen in pixels."""
+    frame_ids: Int[Array, "W S"] | None = None
+    """Which of `frames` each state looks like; -1 at padding."""
 
     @property
     def num_slots(self) -> int:
@@ -248,6 +252,22 @@ class WorldPool(eqx.Module):
         else:
             observation = self.worlds.observation[index]
         return EpisodeWorld(index, observation)
+
+    def frames_of(self, world: EpisodeWorld) -> Int[Array, " V"] | None:
+        """Which of `frames` each observation id of an episode stands for, -1: none; None without frames."""
+        if self.frame_ids is None:
+            return None
+        frame, size = self.frame_ids[world.index], self.worlds.num_observations
+        # Padding states have no frame, and must not write over that of another.
+        ids = jnp.where(frame >= 0, world.observation, size)
+        return jnp.full(size, -1, jnp.int32).at[ids].set(frame, mode="drop")
+
+    def look_up_frames(self, frame_ids: Int[Array, "*B V"] | None) -> UInt8[Array, "*B V 84 84 3"] | None:
+        """The observation tables that `frames_of` describes, black where there is no frame."""
+        if self.frames is None or frame_ids is None:
+            return None
+        there = (frame_ids >= 0)[..., None, None, None]
+        return jnp.where(there, self.frames[jnp.maximum(frame_ids, 0)], 0)
 
 
 def make_pool(worlds: World | Sequence[World], *, shuffle_observations: bool) -> WorldPool:

@@ -1,0 +1,169 @@
+"""Street worlds seen in pixels: the right frame for every state, in adapters, evaluation and training."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dm_env import specs
+
+from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.cities.city_graph import make_city
+from rapidtask.cities.gexf import save_city
+from rapidtask.cities.loaders import load_city
+from rapidtask.envs.dm_environment import DmEnvironment
+from rapidtask.envs.gymnasium_env import StreetLearnEnv, StreetLearnVectorEnv
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.errors import InputError
+from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.trainer import Trainer
+from rapidtask.policies.learned import make_learned_policy
+from rapidtask.views.frame_build import build_store
+from rapidtask.views.frame_store import FrameError, FrameStore
+
+SYMBOLS = 20
+
+
+class Painted:
+    """Frames that are quick to make and all different."""
+
+    kind, version, hour, parallel = "rendered", "painted 1", None, True
+
+    def __init__(self, city):
+        self.city = city
+
+    def make(self, half_edges):
+        frames = [np.random.default_rng(int(h)).integers(0, 256, (84, 84, 3)) for h in half_edges]
+        return np.array(frames, np.uint8)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory):
+    """A grid of four by four blocks with its frames, and the options that name both."""
+    folder = tmp_path_factory.mktemp("pixels")
+    side = np.arange(4)
+    east, north = (part.ravel() for part in np.meshgrid(side, side))
+    generator = np.random.default_rng(0)
+    lat, lng = 48 + 1e-3 * north, 2 + 1.5e-3 * east
+    edges = [(i, i + 1) for i in range(16) if i % 4 < 3] + [(i, i + 4) for i in range(12)]
+    lat, lng = lat + generator.normal(0, 5e-5, 16), lng + generator.normal(0, 5e-5, 16)
+    path = save_city(make_city("grid", lat, lng, np.array(edges)), folder / "grid.gexf.gz")
+    build_store(Painted(load_city(path)), folder / "frames")
+    return StreetLearn(
+        city=str(path), frames=str(folder / "frames"), num_intersections=2, num_symbols=SYMBOLS, pool_size=8,
+        episode_steps=6,
+    )  # fmt: skip
+
+
+def options_of(options):
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+def frame_of(options, world, state):
+    """The frame of a state, looked up in the store itself."""
+    pool = options.sample()
+    city = pool.cities[0]
+    store = FrameStore(f"{options.frames}/{city.name}")
+    return store.frames[store.find(city, pool.tail[world, state], pool.first[world, state])]
+
+
+def test_every_observation_id_stands_for_the_frame_of_its_state(options):
+    environment = options.make()
+    states, timestep = environment.reset_batch(jax.random.split(jax.random.key(0), 5))
+    tables = environment.pool.look_up_frames(environment.frames_of(states))
+    assert tables.shape == (5, SYMBOLS, 84, 84, 3)
+    assert tables.dtype == jnp.uint8
+    for i in range(5):
+        world = int(states.world.index[i])
+        count = int(environment.pool.worlds.num_states[world])
+        labels = np.asarray(states.world.observation[i])
+        for state in range(count):
+            assert np.array_equal(tables[i, labels[state]], frame_of(options, world, state))
+        unused = np.setdiff1d(np.arange(SYMBOLS), labels[:count])
+        assert not tables[i, unused].any()
+        here = int(timestep.observation[i])
+        assert np.array_equal(tables[i, here], frame_of(options, world, int(states.state[i])))
+
+
+def test_gymnasium_shows_the_frames(options):
+    env = StreetLearnEnv(**options_of(options))
+    observation, _ = env.reset(seed=3)
+    assert env.observation_space.contains(observation)
+    state = env._episode.state
+    expected = frame_of(options, int(state.world.index), int(state.state))
+    assert np.array_equal(observation["position"], expected)
+    assert not np.array_equal(observation["position"], observation["goal"])
+    # Left, then right: the same view, unless a task was completed on the way.
+    turned, _, _, _, info = env.step(1)
+    assert not np.array_equal(turned["position"], expected)
+    back, _, _, _, more = env.step(2)
+    if not (info["completed"] or more["completed"]):
+        assert np.array_equal(back["position"], expected)
+
+
+def test_batches_and_dm_env_show_the_same(options):
+    envs = StreetLearnVectorEnv(2, **options_of(options))
+    batch, _ = envs.reset(seed=3)
+    one, _ = StreetLearnEnv(**options_of(options)).reset(seed=3)
+    assert batch["position"].shape == (2, 84, 84, 3)
+    assert np.array_equal(batch["position"][0], one["position"])
+    other = DmEnvironment(options.make(), seed=3)
+    shown = other.reset().observation
+    for name, spec in other.observation_spec().items():
+        assert isinstance(spec, specs.BoundedArray)
+        spec.validate(shown[name])
+    assert np.array_equal(shown["goal"], one["goal"])
+
+
+def test_an_agent_of_pixels_is_trained_and_evaluated(options):
+    """One iteration changes the vision network, and the agent then acts in an evaluation."""
+    environment = options.make()
+    config = LearningConfig(num_envs=2, minibatch_size=14, passes=1, value_map_weight=0.0)
+    agent_config = LSTMConfig(embedding_width=8)
+    trainer = Trainer(environment, agent_config, config, total_steps=14, seed=0)
+    state = trainer.init(environment)
+    first_layer = lambda s: np.array(s.learner.learned.agent.encoder.stages[0].convolution.weight)  # noqa: E731
+    before = first_layer(state)
+    state, metrics = trainer.iterate(environment, state)
+    assert all(np.isfinite(float(value)) for value in metrics.values())
+    assert float(metrics["skipped_updates"]) == 0
+    assert np.abs(first_layer(state) - before).max() > 0
+    policy = make_learned_policy(state.learner.learned.agent, environment)
+    completed = run_episodes(environment, policy, 3, seed=0)
+    assert completed.shape == (6, 3)
+
+
+def test_what_an_agent_sees_does_not_depend_on_the_labels(options):
+    """Pixels instead of ids: an episode relabelled is the same episode."""
+    environment = options.make()
+    agent = LSTMConfig(embedding_width=8).make(
+        SYMBOLS, environment.num_actions, 6, jax.random.key(0), pixels=True
+    )
+    states, timestep = environment.reset_batch(jax.random.split(jax.random.key(1), 2))
+    shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
+    moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
+    renamed = eqx.tree_at(
+        lambda t: (t.observation, t.goal), timestep, (shift(timestep.observation), shift(timestep.goal))
+    )
+
+    @eqx.filter_jit
+    def act(states, timestep):
+        embeddings = agent.embed(environment.pool.look_up_frames(environment.frames_of(states)))
+        return agent.step(agent.initial_state(2), timestep, embeddings)[0].logits
+
+    assert np.allclose(act(states, timestep), act(moved, renamed), atol=1e-6)
+    # The check can fail: other labels for the same frames are other places.
+    assert not np.allclose(act(states, timestep), act(states, renamed), atol=1e-6)
+
+
+def test_what_is_missing_is_named(options, tmp_path):
+    with pytest.raises(FrameError, match="no such frame store"):
+        StreetLearn(**{**options_of(options), "frames": str(tmp_path)}).make()
+    environment = StreetLearn(**{**options_of(options), "frames": None}).make()
+    agent = LSTMConfig(embedding_width=8).make(SYMBOLS, 3, 6, jax.random.key(0), pixels=True)
+    with pytest.raises(InputError, match=r"--world\.frames"):
+        make_learned_policy(agent, environment)
+    config = LearningConfig(num_envs=2, rollout_steps=3)
+    with pytest.raises(InputError, match="rollout_steps: with frames"):
+        Trainer(options.make(), LSTMConfig(), config, total_steps=14, seed=0)
