@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import jax
 
@@ -12,11 +13,12 @@ from rapidtask.errors import InputError
 def split_cpu(num_devices: int) -> None:
     """Let JAX see the CPU as several devices; call it before anything else touches JAX.
 
-    XLA's threads share the work of one operation poorly when arrays are small; devices share none. Without a
-    CPU back end in use, or if XLA_FLAGS set the number already, nothing changes.
+    XLA's threads share the work of one operation poorly when arrays are small; devices share none. If
+    XLA_FLAGS set the number already, or this process has used JAX before, the devices stay as they are.
     """
     if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
-        jax.config.update("jax_num_cpu_devices", num_devices)
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", num_devices)
 
 
 def connect(spelled: str) -> None:
