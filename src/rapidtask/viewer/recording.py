@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.agents.epn import EPN
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import to_numpy
@@ -90,13 +91,15 @@ def record_episode(
         thinker: an agent that looks on and says what it would do; by default the policy's own.
     """
     agent = policy.agent if thinker is None and isinstance(policy, LearnedPolicy) else thinker
-    num_episodes = 1 + READOUT_EPISODES if isinstance(agent, EPN) else 1
+    # What an agent of pixels thinks is not asked: its table differs from world to world.
+    thinks = agent is not None and not isinstance(agent.encoder, PixelEncoder)
+    num_episodes = 1 + READOUT_EPISODES if thinks and isinstance(agent, EPN) else 1
     run = to_numpy(run_episodes(environment, policy, episode_keys(seed, num_episodes)))
     probability = value = value_map = None
-    if agent is not None:
+    if agent is not None and thinks:
         logits, values = to_numpy(think(agent, episode_of(run.timesteps, 0)))
         probability, value = np.asarray(jax.nn.softmax(logits, axis=-1)), values
-    if isinstance(agent, EPN):
+    if isinstance(agent, EPN) and thinks:
         episodes = [episode_of(run.timesteps, i) for i in range(num_episodes)]
         vocabulary = environment.num_observations
         value_map = fit_value_map(agent, episodes, environment.rules, vocabulary, run.labels[0])
@@ -129,7 +132,7 @@ def run_episodes(environment: Environment, policy: Policy, keys: PRNGKeyArray) -
         states, timestep = jax.vmap(environment.step)(states, actions)
         return (states, timestep, memory), (timestep, states.state, states.goal, actions)
 
-    carry = (start, timestep, policy.initial_batch(len(keys)))
+    carry = (start, timestep, policy.start_batch(start, len(keys)))
     _, (*later, actions) = jax.lax.scan(step, carry, jnp.arange(environment.options.episode_steps))
     join = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
     timesteps, place, goal = jax.tree.map(join, (timestep, start.state, start.goal), tuple(later))
