@@ -1,8 +1,12 @@
 """Frame stores: random access, resumed builds, and what is said about damaged ones."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,6 +104,48 @@ def test_processes_render_the_same_as_one(tmp_path):
     two = build_store(RenderedFrames(city), tmp_path / "two", workers=2)
     assert np.array_equal(one.frames, two.frames)
     assert one.info == two.info
+
+
+SLOW_BUILD = """
+import os, sys, time
+from test_frame_store import Painted, long_street
+from rapidtask.views.frame_build import build_store
+
+class Slow(Painted):
+    def make(self, half_edges):
+        os.write(1, f"{os.getpid()}\\n".encode())
+        time.sleep(600)
+
+if __name__ == "__main__":
+    build_store(Slow(long_street()), sys.argv[1], workers=2)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "build.py").write_text(SLOW_BUILD)
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    parent = subprocess.Popen(
+        [sys.executable, str(tmp_path / "build.py"), str(tmp_path / "frames")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        stdout=subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    workers: list[int] = []
+    try:
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert len({*workers, parent.pid}) == 3
+        parent.send_signal(signal.SIGKILL)
+        # The workers share the parent's output: it ends when the last of them is gone.
+        assert parent.communicate(timeout=60) == (b"", None)
+        assert parent.returncode == -signal.SIGKILL
+        workers = []
+    finally:
+        parent.kill()
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        parent.stdout.close()
+        parent.wait()
 
 
 def test_a_second_builder_is_kept_out(tmp_path):

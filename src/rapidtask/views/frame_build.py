@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -182,7 +183,20 @@ _worker: tuple[Path, FrameSource, np.ndarray]
 
 def _start_worker(building: Path, source: FrameSource, half_edges: np.ndarray) -> None:
     global _worker
+    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
     _worker = (building, source, half_edges)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone.
+
+    A parent that is killed cannot tell its workers, which would go on with the chunks they were given and
+    then wait for ever. What they leave half written is made again: no line of `done.txt` vouches for it.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(number: int) -> int:
