@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from rapidtask.cities.footprints import Footprints
 from rapidtask.errors import InputError
 
 EARTH_RADIUS = 6_371_008.8
@@ -53,6 +54,8 @@ class CityGraph:
     """Licence of the street data."""
     notes: tuple[str, ...] = field(default=())
     """What was changed on the way in (parts left out, …), one line each."""
+    buildings: Footprints | None = None
+    """Footprints of buildings, if the file has them: street views show them."""
 
     @property
     def num_nodes(self) -> int:

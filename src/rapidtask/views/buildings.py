@@ -86,13 +86,34 @@ def make_buildings(plan: StreetPlan, kinds: CellKinds) -> Buildings:
     begins = offsets[frontage] + (number + jitter) * (lengths / counts)[frontage]
     width = np.diff(np.append(begins, offsets[-1] + lengths[-1]))
 
-    # The quarter's character varies slowly over the map: how high, which materials, how many shops.
     first = np.cumsum(np.bincount(plan.street)) - np.bincount(plan.street)
     place = plan.nodes[plan.piece_ends[first, 0]][frontage // 2]
-    height_here, style_here, shops_here = (_slow_noise(place, salt) for salt in (1, 2, 3))
-    avenue = plan.avenue[frontage // 2]
-    grand = np.clip((avenue - 200) / 1500, 0, 1)
+    grand = np.clip((plan.avenue[frontage // 2] - 200) / 1500, 0, 1)
+    return furnish(begins, width, house, frontage_hash[frontage], place, grand, kinds)
 
+
+def furnish(
+    begins: Float[np.ndarray, " H"],
+    width: Float[np.ndarray, " H"],
+    house: UInt64[np.ndarray, " H"],
+    group: UInt64[np.ndarray, " H"],
+    place: Float[np.ndarray, "H 2"],
+    grand: Float[np.ndarray, " H"],
+    kinds: CellKinds,
+) -> Buildings:
+    """Decide what houses are like.
+
+    Args:
+        begins: see `Buildings`.
+        width: see `Buildings`.
+        house: hash of each house.
+        group: hash of what it belongs to (its frontage), whose houses have something in common.
+        place: metres, in the plan's coordinates: the quarter it stands in.
+        grand: 0 in a lane to 1 on a long avenue.
+        kinds: what can be drawn.
+    """
+    # The quarter's character varies slowly over the map: how high, which materials, how many shops.
+    height_here, style_here, shops_here = (_slow_noise(place, salt) for salt in (1, 2, 3))
     floors = np.round(1.2 + 3.4 * height_here + 1.6 * grand + 2.4 * (share(house, 5) - 0.5)).astype(np.int64)
     floors = np.clip(floors, 1, 7)
     floors = np.where(share(house, 6) < 0.04, floors + 3, floors)
@@ -111,7 +132,7 @@ def make_buildings(plan: StreetPlan, kinds: CellKinds) -> Buildings:
     # Each frontage prefers one kind of window, so that a street has a character of its own.
     window = np.where(
         share(house, 13) < 0.35,
-        windows[pick(len(windows) - 2, frontage_hash[frontage], 14)],
+        windows[pick(len(windows) - 2, group, 14)],
         windows[pick(len(windows) - 2, house, 14)],
     )
     modern = material == 3

@@ -124,7 +124,7 @@ def _in_shadow(scene: Scene, piece, chain, across, inside) -> np.ndarray:
     offsets = scene.frontages[street, np.where(left, 0, 1)]
     place = np.clip(chain + forwards * away, 0, plan.street_length[street])
     house = np.searchsorted(houses.begins, offsets + place, side="right") - 1
-    high = (houses.wall_height + houses.roof_height)[house]
+    high = scene.shade_height[house]
     # Over a junction there is no house.
     clear = plan.clear[street]
     over = (place > clear[:, 0] + 2) & (place < plan.street_length[street] - clear[:, 1] - 2)

@@ -58,10 +58,7 @@ class StreetPlan:
 
 def make_plan(city: CityGraph) -> StreetPlan:
     """Measure a city's streets. The same streets give the same plan however a file orders them."""
-    lat0, lng0 = float(city.lat.mean()), float(city.lng[0])
-    turn = (city.lng - lng0 + 180.0) % 360.0 - 180.0
-    east = np.radians(turn - turn.mean()) * np.cos(np.radians(lat0)) * EARTH_RADIUS
-    nodes = np.stack([east, np.radians(city.lat - lat0) * EARTH_RADIUS], axis=1)
+    nodes = to_metres(city, city.lat, city.lng)
 
     places = place_hash(city.lat, city.lng)
     paths = _trace_paths(city, places)
@@ -98,6 +95,15 @@ def make_plan(city: CityGraph) -> StreetPlan:
         clear=_clear_lengths(arms, road),
         avenue=avenue,
     )
+
+
+def to_metres(city: CityGraph, lat: np.ndarray, lng: np.ndarray) -> Points:
+    """Places (degrees) in metres east and north of a city's centre."""
+    lat0, lng0 = float(city.lat.mean()), float(city.lng[0])
+    middle = ((city.lng - lng0 + 180.0) % 360.0 - 180.0).mean()
+    turn = (lng - lng0 + 180.0) % 360.0 - 180.0
+    east = np.radians(turn - middle) * np.cos(np.radians(lat0)) * EARTH_RADIUS
+    return np.stack([east, np.radians(lat - lat0) * EARTH_RADIUS], axis=1)
 
 
 def _trace_paths(city: CityGraph, places: np.ndarray) -> list[list[int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from rapidtask.views.camera import ACROSS, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.camera import ACROSS, EYE, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.facade_shading import shade_facades
 from rapidtask.views.ground_shading import shade_ground
 from rapidtask.views.light import Light, cloud_map
@@ -31,11 +31,13 @@ def render_view(
 ) -> UInt8[np.ndarray, "84 84 3"]:
     """The view from a place (metres, in the plan's coordinates) along a unit vector (east, north)."""
     camera = Camera(np.asarray(place, float), np.asarray(ahead, float))
-    hits = cast_rays(scene, camera)
+    layers = cast_layers(scene, camera)
+    hits = layers[0]
     picture = paint_sky(scene.light, camera)
     depth = np.full((SIDE, SIDE), np.inf, np.float32)
     shade_ground(scene, camera, hits, picture, depth)
-    shade_facades(scene, hits, picture, depth)
+    for layer in reversed(layers):
+        shade_facades(scene, layer, picture, depth)
     haze = 1 - np.exp(-np.minimum(depth, 1e6) / HAZE)
     haze[np.isinf(depth)] = 0
     picture += (scene.light.horizon.astype(np.float32) - picture) * haze[..., None]
@@ -46,6 +48,15 @@ def render_view(
 
 def cast_rays(scene: Scene, camera: Camera) -> WallHits:
     """Find the nearest wall in every column."""
+    return cast_layers(scene, camera)[0]
+
+
+def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
+    """The nearest wall in every column; then, where heights are known, the one that reaches highest.
+
+    Generated houses of a street are about as high as each other, so the nearest hides the rest; a garage of a
+    footprint does not hide the tower behind it.
+    """
     walls = scene.walls
     ahead_of = camera.place + camera.ahead * (REACH / 2)
     near = np.array(
@@ -62,7 +73,7 @@ def cast_rays(scene: Scene, camera: Camera) -> WallHits:
     near, depth0, right0, depth1, right1 = (part[seen] for part in (near, depth0, right0, depth1, right1))
     if len(near) == 0:
         nothing = np.full(SIDE, np.inf, np.float32)
-        return WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))
+        return [WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))]
     step_depth, step_right = depth1 - depth0, right1 - right0
     x = ACROSS[:, None]
     slant = step_right - x * step_depth
@@ -70,19 +81,25 @@ def cast_rays(scene: Scene, camera: Camera) -> WallHits:
     share = (x * depth0 - right0) / slant
     depth = depth0 + share * step_depth
     depth = np.where((share >= 0) & (share <= 1) & (depth > 0.1), depth, np.inf)
-    best = depth.argmin(axis=1)
+    size = np.hypot(step_depth, step_right)
+    turn = np.abs(depth0 * step_right - right0 * step_depth)
     columns = np.arange(SIDE)
-    found, wall = depth[columns, best], near[best]
-    share, slant = share[columns, best].astype(float), slant[columns, best]
-    start, end = walls.along[wall, 0], walls.along[wall, 1]
-    size = np.hypot(step_depth, step_right)[best]
-    turn = np.abs(depth0 * step_right - right0 * step_depth)[best]
-    return WallHits(
-        depth=found,
-        along=start + share * (end - start),
-        stretch=size * turn / slant**2 * PIXEL,
-        outward=walls.outward[wall],
-    )
+
+    def hits(best: np.ndarray) -> WallHits:
+        wall, at = near[best], share[columns, best].astype(float)
+        start, end = walls.along[wall, 0], walls.along[wall, 1]
+        return WallHits(
+            depth=depth[columns, best],
+            along=start + at * (end - start),
+            stretch=size[best] * turn[best] / slant[columns, best] ** 2 * PIXEL,
+            outward=walls.outward[wall],
+        )
+
+    layers = [hits(depth.argmin(axis=1))]
+    top = scene.wall_top[near]
+    if (top > EYE).any():
+        layers.append(hits(((top - EYE) / depth).argmax(axis=1)))
+    return layers
 
 
 def paint_sky(light: Light, camera: Camera) -> Float[np.ndarray, "S S 3"]:

@@ -11,6 +11,7 @@ from scipy.spatial import KDTree
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.views.buildings import Buildings, make_buildings
 from rapidtask.views.facades import make_cells
+from rapidtask.views.footprint_walls import add_footprints
 from rapidtask.views.light import Light, make_light
 from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
@@ -31,6 +32,10 @@ class Scene:
     light: Light
     frontages: Float[np.ndarray, "R 2"]
     """Where the frontages of each street begin (see `frontage_offsets`)."""
+    shade_height: Float[np.ndarray, " H"]
+    """Metres of the house that throws a shadow from the place of each house."""
+    wall_top: Float[np.ndarray, " K"]
+    """Metres to the top of walls that are seen above others before them; 0 for all others."""
     wall_tree: KDTree
     """The middles of the walls."""
     wall_reach: float
@@ -46,7 +51,11 @@ def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     light = make_light(hour)
     plan = make_plan(city)
     walls = make_walls(plan)
-    buildings = make_buildings(plan, make_cells()[1])
+    kinds = make_cells()[1]
+    buildings = make_buildings(plan, kinds)
+    shade_height, wall_top = buildings.wall_height + buildings.roof_height, np.zeros(len(walls.start))
+    if city.buildings is not None:
+        walls, buildings, shade_height, wall_top = add_footprints(city, plan, walls, buildings, kinds)
     middle = plan.nodes[plan.piece_ends].mean(axis=1)
     return Scene(
         plan=plan,
@@ -55,6 +64,8 @@ def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
         objects=make_objects(plan),
         light=light,
         frontages=frontage_offsets(plan),
+        shade_height=shade_height,
+        wall_top=wall_top,
         wall_tree=KDTree((walls.start + walls.end) / 2),
         wall_reach=float(np.hypot(*(walls.end - walls.start).T).max()) / 2,
         piece_tree=KDTree(middle),

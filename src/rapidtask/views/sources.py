@@ -53,14 +53,20 @@ class FrameSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RenderedFrames:
-    """Views rendered from the streets alone."""
+    """Views rendered from the streets, and from the footprints of buildings if the city has them."""
 
     city: CityGraph
     hour: float = HOUR
     """Hour of the day, 5 to 21."""
     kind: str = "rendered"
-    version: str = f"street renderer {VERSION}"
     parallel: bool = True
+
+    @property
+    def version(self) -> str:
+        """See `FrameSource`; names the buildings too, which are no part of the street graph."""
+        name = f"street renderer {VERSION}"
+        footprints = self.city.buildings
+        return name if footprints is None else f"{name}, buildings {footprints.fingerprint}"
 
     @cached_property
     def scene(self) -> Scene:

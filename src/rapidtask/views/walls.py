@@ -54,14 +54,14 @@ def make_walls(plan: StreetPlan) -> Walls:
     near = tree.query_ball_point(middle, reach + far, return_sorted=True)
     wall = np.repeat(np.arange(len(near)), [len(one) for one in near])
     space = np.concatenate([np.asarray(one, np.int64) for one in near])
-    enters, leaves = _inside(
+    enters, leaves = inside_shares(
         start[wall], end[wall], origin[space], direction[space], length[space], half_width[space] - SLACK
     )
     cuts: list[list[tuple[float, float]]] = [[] for _ in range(len(start))]
     hit = leaves > enters
     for i, a, b in zip(wall[hit].tolist(), enters[hit].tolist(), leaves[hit].tolist(), strict=True):
         cuts[i].append((a, b))
-    index, low, high = _remaining(cuts)
+    index, low, high = remaining(cuts)
     step = (end - start)[index]
     pieces_start = start[index] + step * low[:, None]
     pieces_end = start[index] + step * high[:, None]
@@ -165,7 +165,7 @@ def _junction_joins(plan: StreetPlan, left, right, chain, on_left, on_right, deg
     return joins
 
 
-def _inside(start, end, origin, direction, length, half_width):
+def inside_shares(start, end, origin, direction, length, half_width):
     """Shares (enters, leaves) between which each segment start → end is inside its rectangle."""
 
     def local(points):
@@ -188,7 +188,7 @@ def _inside(start, end, origin, direction, length, half_width):
     return enters, leaves
 
 
-def _remaining(cuts: list[list[tuple[float, float]]]):
+def remaining(cuts: list[list[tuple[float, float]]]):
     """What is left of each unit interval after its cuts: index, low, high."""
     found = []
     for i, intervals in enumerate(cuts):
