@@ -1,0 +1,114 @@
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fake_runs import write_run
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.experiments import (
+    exploration,
+    larger_grids,
+    longer_lives,
+    oracle_share,
+    recipes,
+    steps_to_goal,
+    training_curves,
+)
+from rapidtask.experiments.material import gather
+from rapidtask.experiments.memory_planning import FIGURES, run_figures
+from rapidtask.experiments.results import read_index
+from rapidtask.experiments.runs import read_runs
+from rapidtask.learning.run_config import RunConfig
+from tiny_training import EPN, LSTM
+
+pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.
+WORLD = MemoryPlanning(episode_steps=12)
+CONFIG = RunConfig(world=WORLD, agent=EPN)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Folders of runs: an EPN with two seeds, one with the paper's recipe, one with N×k, and an LSTM."""
+    root = tmp_path_factory.mktemp("runs")
+    write_run(root / "epn-0", CONFIG)
+    write_run(root / "epn-1", replace(CONFIG, seed=1), goals=3.5)
+    write_run(root / "paper", replace(CONFIG, recipe="paper"))
+    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, attention="nxk", k=4)))
+    write_run(root / "lstm", replace(CONFIG, agent=LSTM))
+    return root
+
+
+@pytest.fixture(scope="module")
+def material(runs):
+    found = read_runs([runs], "memory-planning")
+    return gather(found, shipped=False, episodes=64, seed=3, world=WORLD)
+
+
+@pytest.fixture(scope="module")
+def results(material, tmp_path_factory):
+    """All figures, in small."""
+    out = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(longer_lives, "LENGTHS", (12, 24))
+        patch.setattr(longer_lives, "LENGTHS_ALL", (12,))
+        patch.setattr(longer_lives, "WINDOW", 12)
+        patch.setattr(longer_lives, "EPISODES", 4)
+        # Few compiled programs: each takes a second.
+        patch.setattr(larger_grids, "SIZES", (3, 5))
+        patch.setattr(larger_grids, "REFERENCES", ("hand-coded",))
+        patch.setattr(exploration, "REFERENCES", ("hand-coded",))
+        patch.setattr(steps_to_goal, "REFERENCES", ("hand-coded", "oracle"))
+        patch.setattr(oracle_share, "REFERENCES", ("hand-coded", "oracle"))
+        patch.setattr(training_curves, "REFERENCES", ("hand-coded", "oracle"))
+        patch.setattr(recipes, "REFERENCES", ("hand-coded", "oracle"))
+        made = {r.entry.name: r for r in run_figures(material, [], out, "rapidtask experiment")}
+    return out, made
+
+
+def test_every_figure_is_written_with_its_table_or_says_what_is_missing(results):
+    out, made = results
+    readme = (out / "README.md").read_text()
+    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(out))
+    drawn = [name for name, result in made.items() if not result.entry.missing]
+    assert set(made) - set(drawn) <= {"trajectory"}  # who learned nothing may complete no three tasks
+    for name in drawn:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert b"<svg" in (out / f"{name}.svg").read_bytes()
+        with (out / f"{name}.csv").open(encoding="utf-8") as file:
+            assert len(list(csv.DictReader(file))) == len(made[name].rows)
+        assert f"]({name}.png)" in readme
+    with (out / "runs.csv").open(encoding="utf-8") as file:
+        listed = {row["run"]: row for row in csv.DictReader(file)}
+    assert set(listed) == {"epn-0", "epn-1", "lstm", "nxk", "paper"}
+    assert listed["epn-1"]["command"].endswith("--seed 1")
+    assert "| EPN | run epn-1 |" in readme
+
+
+def test_tables_hold_what_was_measured(results, material):
+    _, made = results
+    planners = {row["planner"]: row for row in made["scalability"].rows}
+    assert list(planners) == ["all-to-all", "unique", "N×k (k=4)"]
+    assert planners["unique"]["goals_per_episode"] == planners["all-to-all"]["goals_per_episode"]
+    assert planners["unique"]["processor_ms_per_step"] > 0
+    scores = {(row["agent"], row["actions"]): row for row in made["oracle_share"].rows}
+    assert scores["oracle", "reference"]["oracle_share_last_third"] == 1.0
+    goals = material.completed("EPN").sum(axis=0).mean()
+    assert scores["EPN", "sampled"]["goals_per_episode"] == pytest.approx(goals)
+    assert ("LSTM", "greedy") in scores
+    sizes = {(row["agent"], row["size"]) for row in made["larger_grids"].rows}
+    # 4×4 is the largest grid that 16 numbers per symbol can tell apart.
+    assert {size for agent, size in sizes if agent == "EPN"} == {3}
+    assert ("hand-coded", 5) in sizes
+    lives = [r for r in made["longer_lives"].rows if r["kind"] == "life"]
+    assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24), ("all", 12)]
+    assert lives[0]["goals_per_100_steps"] == lives[2]["goals_per_100_steps"]
+    windows = [r for r in made["longer_lives"].rows if r["kind"] == "window"]
+    assert np.mean([r["goals_per_100_steps"] for r in windows]) == pytest.approx(
+        lives[1]["goals_per_100_steps"]
+    )
+
+
+def test_no_one_explores_faster_than_one_cell_a_step(results):
+    for row in results[1]["exploration"].rows:
+        assert 1 <= row["cells_seen"] <= row["step"] + 1
