@@ -240,18 +240,6 @@ def test_views_are_pictures_in_the_page(sample):
     assert render_street_views(environment, 0) is None
 
 
-def test_documented_commands_are_accepted(monkeypatch):
-    """The commands of the documentation, up to what they would do with agents that are not here."""
-    started = []
-    monkeypatch.setattr("rapidtask.cli.world_of_agent", lambda arguments: None)
-    monkeypatch.setattr("rapidtask.commands.watch.Watch.run", lambda self: started.append(self))
-    commands = re.findall(r"^rapidtask (watch .*?)(?: *#.*)?$", DOCUMENT, re.MULTILINE)
-    for command in commands:
-        main(command.split())
-    assert len(started) == len(commands) >= 4
-    assert started[0].pretrained == ("epn-memory-planning",)
-
-
 def test_documented_code_runs():
     (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
     names = {}

@@ -1,0 +1,181 @@
+"""The commands and the code of README.md, CONTRIBUTING.md and docs/, and what tests do with each.
+
+A command is a line of a code block, or a piece of code in a sentence, that begins with one of `PROGRAMS`.
+What it is given to be quick, what it finds in its folder, and why some cannot run here stand in the tables.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rapidtask.cli import COMMANDS
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROGRAMS = ("rapidtask", "python", "pytest", "make", "pip", "tensorboard", "srun", "gcloud")
+
+TRAINING = (
+    "--world.episode-steps 12 --steps 104 --learning.num-envs 4 --learning.minibatch-size 26"
+    " --learning.cpu-devices 1"
+)
+SMALL_AGENT = " --agent.width 8 --agent.iterations 1"
+
+SMALL = {
+    "rapidtask evaluate": "--episodes 4",
+    "rapidtask train": TRAINING
+    + SMALL_AGENT
+    + " --run-options.evaluation-episodes 4 --run-options.checkpoint-every 1",
+    "rapidtask sweep": TRAINING + SMALL_AGENT + " --trials 1 --workers 1 --evaluation-episodes 4",
+    "rapidtask agents": "--world.size 2 --world.episode-steps 6 --batch-size 2",
+    "rapidtask watch": "",
+    "rapidtask play": "",
+    "rapidtask cities import": "",
+    "rapidtask cities list": "",
+    "rapidtask cities show": "",
+    "rapidtask cities views": "--num-intersections 2",
+    "rapidtask cities render": "--workers 1",
+    "python benchmarks/time_to_score.py": "--seeds 0 --steps 6464",
+}
+"""What is added to a command, by its first words; the last of two equal options counts. A command that
+begins otherwise fails until someone decides."""
+
+SMALL_WORLD = {"--world streetlearn": "--world.pool-size 4", "--recipe paper": "--learning.minibatch-size 80"}
+"""What is added besides, by what stands in the command."""
+
+STANDS_FOR = {
+    "COMMAND": tuple(COMMANDS),
+    "FILE|PLACE": ("path/to/paris_se.gexf.gz --name town",),
+    "SEED": ("0",),
+    "seinebank": ("paris_se",),
+    "580": ("5",),
+    "localhost:1234": ("localhost:PORT",),
+}
+"""What a word is replaced by, by all in turn: placeholders; a city of thousands of views, and its node."""
+
+FOUND = {
+    "--checkpoint runs/x": {"runs/x": "run"},
+    "--checkpoint agent.safetensors": {"agent.safetensors": "run/agent.safetensors"},
+    "--resume": {"runs/x": "stopped"},
+    "runs/y": {"runs/y": "run"},
+    "path/to/paris_se.gexf.gz": {"path/to/paris_se.gexf.gz": "cities/paris_se.gexf.gz"},
+    " paris_se": {"cities": "cities"},
+    "--world.frames frames": {"cities": "cities", "frames": "frames"},
+    "frames/paris_se": {"cities": "cities", "frames": "frames"},
+    'load_agent("runs/x")': {"runs/x": "run"},
+}
+"""What a reader has in the folder, by what stands in the command or code: its name there, and the fixture
+of tests/test_docs_commands.py (and a path in it) that it is copied from."""
+
+NEEDS = {"--search bayes": "optuna"}
+"""Modules of optional extras, by what stands in the command; without them it is skipped."""
+
+SLOW = {
+    "rapidtask agents",
+    "rapidtask cities list --statistics",
+    "rapidtask cities render seinebank --out frames",
+    "rapidtask evaluate --checkpoint agent.safetensors --greedy --policy all --json",
+    "rapidtask evaluate --checkpoint runs/x --world.episode-steps 300",
+    "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
+    "rapidtask evaluate --pretrained epn-memory-planning --episodes 2000 --seed 7",
+    "rapidtask evaluate --world streetlearn --policy all",
+    "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz --world.rules release",
+    "rapidtask evaluate --world streetlearn --world.frames frames --policy edges",
+    "rapidtask sweep --out sweeps/a --trials 32 --workers 2 --steps 300000",
+    "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes",
+    "rapidtask train --out runs/x --distributed localhost:1234,0,2 &"
+    " rapidtask train --out runs/x --distributed localhost:1234,1,2",
+    "rapidtask train --out runs/x --learning.num-envs 512 --learning.minibatch-size 2048",
+    "rapidtask train --steps 1000000 --seed 0 --out runs/x",
+    "rapidtask train --world memory-planning --agent epn --recipe fast --out runs/x",
+    "rapidtask train --world memory-planning --agent epn --recipe fast --out runs/x --resume",
+    "rapidtask train --world streetlearn --out runs/x",
+    "rapidtask train --world streetlearn --world.frames frames --agent epn --out runs/pixels",
+    "rapidtask watch --checkpoint runs/x",
+    "rapidtask watch --checkpoint runs/x --seed 3",
+    "rapidtask watch --pretrained epn-memory-planning",
+    "rapidtask watch --world streetlearn --policy hand-coded",
+    "rapidtask watch --checkpoint runs/x --compare all runs/y --out page.html --no-open",
+    "python benchmarks/time_to_score.py --seeds 0 1 2 --steps 200000",
+    "python benchmarks/time_to_score.py --seeds SEED --steps 250000",
+}
+"""Commands of more than a few seconds: other processes, pixels, agents of full size, much to compile."""
+
+NAME = "names the command in a sentence; with options it stands, and is run, elsewhere"
+MAKE = "installs, or runs these tests; that the target exists is tested below"
+NETWORK = "installs from a network; that the extra exists is tested below"
+EXCLUDED = {
+    "rapidtask evaluate": NAME,
+    "rapidtask train": NAME,
+    "rapidtask watch": NAME,
+    **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
+    "make docs": MAKE,
+    "make bench": "measures for an hour; that the target exists is tested below",
+    "pip install 'rapidtask[sweep]'": NETWORK,
+    "pip install 'rapidtask[cluster]'": NETWORK,
+    'pip install -U "jax[cuda12]"': "needs a GPU and a network",
+    "tensorboard --logdir runs": "a program of others, which serves until it is stopped",
+    "pytest -m slow tests/test_planning_probe.py": "is itself one of the slow tests",
+    "python -m pytest -m slow tests/test_rivals_memory.py": "is itself one of the slow tests",
+    "python examples/own_world.py runs/metro": "run by tests/test_examples.py",
+    "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
+    "python benchmarks/views_bench.py": "has no options and measures for minutes",
+    'gcloud compute tpus tpu-vm ssh NAME --worker=all --command "rapidtask train --out /shared/runs/x'
+    ' --learning.num-envs 2048 --learning.minibatch-size 8192 --distributed auto"': "needs a TPU pod",
+    "srun rapidtask train --out /shared/runs/x --learning.num-envs 1024 --learning.minibatch-size 4096"
+    " --distributed auto --resume": "needs Slurm",
+}
+"""Commands that are not run, and why."""
+
+
+def commands_of(text: str) -> list[str]:
+    """The commands in a page, comments left out, continued lines put together."""
+    text = re.sub(r" *\\\n\s*", " ", text)
+    text = re.sub(r" &\n\s*", " & ", text)
+    begins = re.compile(rf"(\w+=\S+ )*({'|'.join(PROGRAMS)}) ")
+    found, sentences, in_fence = [], [], False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            in_fence = not in_fence
+        elif in_fence or line.startswith("    "):
+            found.append(re.sub(r"\s+#.*", "", line.strip()))
+        else:
+            sentences.append(line.strip())
+    found += re.findall(r"`([^`]+)`", " ".join(sentences))
+    return [command for command in found if begins.match(command)]
+
+
+COLLECTED = list(dict.fromkeys(c for page in DOCUMENTS for c in commands_of(page.read_text("utf-8"))))
+RUN = [command for command in COLLECTED if command not in EXCLUDED]
+CODE = {
+    f"{page.relative_to(ROOT)}-{number}": code
+    for page in DOCUMENTS
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+}
+RUN_CODE = {
+    name: code
+    for name, code in CODE.items()
+    # Files of examples/ are run by tests/test_examples.py; tests/test_viewer.py also looks at what is made.
+    if "--8<--" not in code and not name.startswith("docs/viewer.md")
+}
+SLOW_CODE = {"docs/views.md-0"}
+
+
+def small(command: str) -> str:
+    """One command with what makes it small."""
+    if command.endswith(" --help"):
+        return command
+    prefix = max((p for p in SMALL if f"{command} ".startswith(f"{p} ")), key=len, default=None)
+    if prefix is None:
+        pytest.fail(f"undecided: {command!r} is neither in SMALL nor in EXCLUDED")
+    besides = [options for part, options in SMALL_WORLD.items() if part in command]
+    return " ".join([command, SMALL[prefix], *besides])
+
+
+def variants(text: str) -> list[str]:
+    """The text with every word of `STANDS_FOR` replaced, once for each of its values."""
+    texts = [text]
+    for word, values in STANDS_FOR.items():
+        if word in text:
+            texts = [variant.replace(word, value) for variant in texts for value in values]
+    return texts

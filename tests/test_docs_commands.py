@@ -1,0 +1,203 @@
+"""Every command of the documentation is run, made small, or is excluded with a reason.
+
+Which, and how, is decided in documented_commands.py.
+"""
+
+import io
+import json
+import re
+import runpy
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from documented_commands import (
+    CODE,
+    COLLECTED,
+    DOCUMENTS,
+    EXCLUDED,
+    FOUND,
+    NEEDS,
+    ROOT,
+    RUN,
+    RUN_CODE,
+    SLOW,
+    SLOW_CODE,
+    SMALL,
+    SMALL_WORLD,
+    STANDS_FOR,
+    small,
+    variants,
+)
+from fake_runs import write_run
+from rapidtask.cities.catalogue import CITIES_VARIABLE
+from rapidtask.cities.city_graph import make_city
+from rapidtask.cities.gexf import save_city
+from rapidtask.cli import main
+from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
+from tiny_training import tiny_run
+
+
+@pytest.fixture(scope="module")
+def cities(tmp_path_factory):
+    """A directory with a held-out city and one to train on: five by five crossings, bent a little."""
+    side, folder = 5, tmp_path_factory.mktemp("cities")
+    generator = np.random.default_rng(0)
+    east, north = (part.ravel() for part in np.meshgrid(np.arange(side), np.arange(side)))
+    count = side * side
+    edges = [(i, i + 1) for i in range(count) if i % side < side - 1]
+    edges += [(i, i + side) for i in range(count - side)]
+    for name in ("paris_se", "village"):
+        lat = 48 + 6e-4 * north + generator.normal(0, 4e-5, count)
+        lng = 2 + 9e-4 * east + generator.normal(0, 4e-5, count)
+        city = make_city(name, lat, lng, np.array(edges), source="a test", licence="CC0-1.0")
+        save_city(city, folder / f"{name}.gexf.gz")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def frames(cities, tmp_path_factory):
+    """The views of both cities."""
+    folder = tmp_path_factory.mktemp("frames")
+    for path in cities.iterdir():
+        main(["cities", "render", str(path), "--out", str(folder), "--workers", "1"])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run whose agent has learned nothing."""
+    folder = write_run(tmp_path_factory.mktemp("run") / "x", tiny_run())
+    (folder / "checkpoints").mkdir()
+    shutil.copy(folder / "agent.safetensors", checkpoint_path(folder / "checkpoints", 2))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """The folder of a run of two iterations, as if killed before the second was saved."""
+    folder = tmp_path_factory.mktemp("stopped") / "x"
+    command = small(f"rapidtask train --world memory-planning --agent epn --recipe fast --out {folder}")
+    main(shlex.split(command)[1:])
+    (folder / "agent.safetensors").unlink()
+    list_checkpoints(folder / "checkpoints")[-1].unlink()
+    return folder
+
+
+def give(request, text: str, folder: Path) -> None:
+    """Put what the text speaks of into the folder."""
+    for part, things in FOUND.items():
+        for name, thing in things.items() if part in text else ():
+            fixture, _, rest = thing.partition("/")
+            source, target = request.getfixturevalue(fixture) / rest, folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            else:
+                shutil.copy(source, target)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working directory, a browser that opens nothing, a player who presses four keys."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(CITIES_VARIABLE, raising=False)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("wd q"))
+    return tmp_path
+
+
+def free_port() -> str:
+    with socket.socket() as connection:
+        connection.bind(("localhost", 0))
+        return str(connection.getsockname()[1])
+
+
+def run_together(commands: list[str]) -> None:
+    """Run commands of `rapidtask` in processes side by side."""
+    processes = [
+        subprocess.Popen([sys.executable, "-m", *shlex.split(command)], stdout=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    for process in processes:
+        print(process.communicate(timeout=500)[0])
+        assert process.returncode == 0
+
+
+def run_here(words: list[str], monkeypatch) -> None:
+    """Run one command in this process, which has JAX and its compiled programs already."""
+    try:
+        if words[0] == "rapidtask":
+            main(words[1:])
+        else:
+            monkeypatch.setattr("sys.argv", words[1:])
+            runpy.run_path(str(ROOT / words[1]), run_name="__main__")
+    except SystemExit as end:
+        if end.code:  # --help ends with none
+            pytest.fail(f"{shlex.join(words)}: exit code {end.code}")
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else (), id=c) for c in RUN]
+)
+def test_command_runs(command, here, request, monkeypatch, capsys):
+    for module in (module for part, module in NEEDS.items() if part in command):
+        pytest.importorskip(module)
+    for variant in variants(command):
+        together = [small(part) for part in variant.replace("PORT", free_port()).split(" & ")]
+        give(request, variant, here)
+        capsys.readouterr()
+        if len(together) > 1:
+            run_together(together)
+        else:
+            run_here(shlex.split(together[0]), monkeypatch)
+        out = capsys.readouterr().out
+        assert out.strip()
+        if "--json" in command:
+            assert json.loads(out)
+        for written in re.findall(r"--out (\S+)", variant):
+            made = here / written
+            assert made.is_file() or any(path.is_file() for path in made.rglob("*"))
+        if " train " in variant and "--out" in variant:
+            assert (here / re.findall(r"--out (\S+)", variant)[0] / "agent.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW_CODE else ()) for n in RUN_CODE]
+)
+def test_python_code_runs(name, here, request):
+    (code,) = variants(CODE[name])
+    give(request, code, here)
+    exec(compile(code, name, "exec"), {})
+
+
+def test_no_table_speaks_of_what_is_gone():
+    assert len(COLLECTED) > 40
+    assert sorted({*EXCLUDED, *SLOW} - set(COLLECTED)) == []
+    assert SLOW.isdisjoint(EXCLUDED)
+    assert set(CODE) >= SLOW_CODE
+    everything = " ".join([*COLLECTED, *CODE.values()])
+    assert [prefix for prefix in SMALL if not any(c.startswith(prefix) for c in RUN)] == []
+    for table in (STANDS_FOR, NEEDS, SMALL_WORLD):
+        assert [part for part in table if part not in everything] == []
+
+
+def test_targets_of_make_exist():
+    targets = [command.split()[1:] for command in COLLECTED if command.startswith("make ")]
+    assert len(targets) >= 8
+    for words in targets:
+        subprocess.run(["make", "--dry-run", *words], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_extras_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = {e for page in DOCUMENTS for e in re.findall(r"rapidtask\[([\w,]+)\]", page.read_text("utf-8"))}
+    assert named
+    assert named <= set(extras)
