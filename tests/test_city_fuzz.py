@@ -110,4 +110,4 @@ def test_fuzz_streetlearn_records(tmp_path, data, record):
 
     for message in (data, streetlearn_graph(with_places=False)):
         with contextlib.suppress(leveldb.WireError, CityError):
-            is_valid(leveldb._city(tmp_path, message, Database()))
+            is_valid(leveldb._city(tmp_path, leveldb._parse_graph(tmp_path, message, Database())))

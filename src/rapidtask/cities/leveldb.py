@@ -154,6 +154,10 @@ def read_leveldb(path: Path) -> CityGraph:
     """Read the street graph of a StreetLearn dataset (a LevelDB directory)."""
     with _open(path) as database:
         graph = _read_graph(path, database)
+    return _city(path, graph)
+
+
+def _city(path: Path, graph: PanoramaGraph) -> CityGraph:
     return make_city(
         str(path), graph.lat, graph.lng, graph.edges, source=SOURCE, licence="StreetLearn's terms of use"
     )

@@ -197,7 +197,7 @@ def write_info(path: Path, info: StoreInfo) -> None:
 
 def _load(path: Path) -> np.ndarray:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.load(path, mmap_mode="r")
     except FileNotFoundError:
         raise FrameError(f"{path}: missing") from None
     except (OSError, ValueError, EOFError) as error:
