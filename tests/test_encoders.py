@@ -103,8 +103,13 @@ def test_fixed_symbols_are_orthonormal_and_have_nothing_to_learn():
     encoder = OrthonormalEncoder(6, 8)
     np.testing.assert_allclose(encoder().table @ encoder().table.T, np.eye(6), atol=1e-6)
     assert jax.tree.leaves(eqx.filter(encoder, eqx.is_inexact_array)) == []
-    with pytest.raises(ValueError, match="9 orthonormal symbols do not fit width 8"):
-        OrthonormalEncoder(9, 8)
+
+
+def test_more_symbols_than_vectors_share_them_and_stay_apart():
+    embeddings = OrthonormalEncoder(11, 8)()
+    ids = jnp.arange(11)
+    assert jnp.array_equal(embeddings.look_up(ids[8:]), embeddings.look_up(ids[:3]))
+    assert jnp.array_equal(embeddings.similarity(ids[:, None], ids[None]), jnp.eye(11))
 
 
 @pytest.mark.parametrize("match", [False, True])

@@ -286,8 +286,37 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
     assert config.num_slots(4, 3, 10) == 10
 
 
+@pytest.mark.parametrize("goal_in_rows", [True, False])
+def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
+    agent = make_epn(iterations=1, block="residual", match=True, goal_in_rows=goal_in_rows)
+    timesteps = flatten(random_history(3, 3, False))
+    memory = flatten(compiled_recall(memory="unique")(random_history(3, 3, False)))
+    other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)
+    act = quick_jit(lambda timesteps: agent.act(memory, timesteps, agent.embed()))
+    asked, asked_otherwise = act(timesteps), act(other)
+    same_rows = bool(jnp.array_equal(asked.rows.beliefs, asked_otherwise.rows.beliefs))
+    assert same_rows != goal_in_rows
+    assert float(jnp.abs(asked.logits - asked_otherwise.logits).max()) > 1e-3
+
+
+@pytest.mark.parametrize("attention", ["all_to_all", "nxk"])
+def test_without_iterations_the_memory_is_read_as_it_is(attention):
+    agent = make_epn(iterations=0, block="residual", attention=attention, k=1000)
+    timesteps = random_history(3, 3, False)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+    read = quick_jit(lambda memory, timesteps: agent.act(memory, timesteps, agent.embed()))
+    output = read(memory, flatten(timesteps))
+    assert output.rows.beliefs.shape[0] == 1
+    planner = eqx.filter(agent.planner, eqx.is_array)
+    changed = eqx.tree_at(lambda a: a.planner, agent, jax.tree.map(lambda x: x + 1, planner))
+    without = quick_jit(lambda memory, timesteps: changed.act(memory, timesteps, changed.embed()))
+    assert_same(without(memory, flatten(timesteps)).logits, output.logits, 1e-6)
+
+
 def test_wrong_options_are_named():
-    with pytest.raises(InputError, match="iterations is 0"):
-        EPNConfig(iterations=0).make(4, 3, 10, jax.random.key(0))
+    with pytest.raises(InputError, match="iterations is -1"):
+        EPNConfig(iterations=-1).make(4, 3, 10, jax.random.key(0))
+    with pytest.raises(InputError, match="9 fixed symbols need match"):
+        EPNConfig(width=8, symbols="fixed").make(9, 3, 10, jax.random.key(0))
     with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
         EPNConfig(width=16, num_heads=3).make(4, 3, 10, jax.random.key(0))

@@ -34,7 +34,7 @@ class EPNConfig:
     num_heads: int = 1
     """Attention heads, 1 to 4 in the paper."""
     iterations: int = 3
-    """Planner iterations; may be changed at evaluation."""
+    """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
     block: BlockName = "paper"
     """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), or the pre-norm residual block."""
     memory: Literal["all", "unique"] = "unique"
@@ -47,6 +47,8 @@ class EPNConfig:
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
     locate: bool = False
     """With match: tell rows before planning, not only after it, whether they touch the current state."""
+    goal_in_rows: bool = True
+    """Tell rows the goal before planning; else only the policy knows it."""
     symbols: Literal["learned", "fixed"] = "learned"
     """Learned embeddings of symbols, or fixed orthonormal ones."""
     boundary: Literal["arrival", "as_seen"] = "arrival"
@@ -112,24 +114,25 @@ class EPN(Agent):
         pixels: bool = False,
     ):
         width, heads = config.width, config.num_heads
-        if config.iterations < 1:
-            raise InputError(f"iterations is {config.iterations}, expected at least 1")
+        if config.iterations < 0:
+            raise InputError(f"iterations is {config.iterations}, expected at least 0")
         if config.locate and not config.match:
             raise InputError("locate needs match: it is a comparison of places")
         keys = iter(jax.random.split(key, 10))
         if pixels:
             self.encoder = PixelEncoder(width, next(keys))
         elif config.symbols == "fixed":
-            self.encoder = OrthonormalEncoder(num_observations, max(width, num_observations))
+            if num_observations > width and not config.match:
+                raise InputError(f"{num_observations} fixed symbols need match, or a width of as many")
+            self.encoder = OrthonormalEncoder(num_observations, width)
         else:
             self.encoder = SymbolEncoder(num_observations, width, next(keys))
-        embedded = self.encoder.width if isinstance(self.encoder, OrthonormalEncoder) else width
-        self.row = RowEmbedding(embedded, width, num_actions, config, next(keys))
+        self.row = RowEmbedding(width, num_actions, config, next(keys))
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
-        self.state_in = Linear(embedded, width, next(keys), bias=False)
+        self.state_in = Linear(width, width, next(keys), bias=False)
         self.readout = Mlp((width, width, width), next(keys))
-        self.policy = Mlp((width + 2 * embedded, width, width), next(keys))
+        self.policy = Mlp((3 * width, width, width), next(keys))
         self.logits = Linear(width, num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
@@ -275,22 +278,24 @@ class EPN(Agent):
 
 
 class RowEmbedding(eqx.Module):
-    """A memory row with the goal appended, as one vector: a linear map of the four embeddings."""
+    """A memory row, by default with the goal appended, as one vector: a linear map of the embeddings."""
 
     origin: Linear
     action: Float[Array, "A D"]
     successor: Linear
-    goal: Linear
+    goal: Linear | None
     match: Float[Array, "2 D"] | None
     """What a row gains if its successor, or its origin, is the goal."""
     locate: Float[Array, "2 D"] | None
     """What a row gains if its successor, or its origin, is the current state."""
 
-    def __init__(self, embedded: int, width: int, num_actions: int, config: EPNConfig, key: PRNGKeyArray):
+    def __init__(self, width: int, num_actions: int, config: EPNConfig, key: PRNGKeyArray):
         keys = jax.random.split(key, 6)
-        self.origin, self.successor, self.goal = (Linear(embedded, width, k, bias=False) for k in keys[:3])
+        self.origin, self.successor, goal = (Linear(width, width, k, bias=False) for k in keys[:3])
+        self.goal = goal if config.goal_in_rows else None
         self.action = jax.random.normal(keys[3], (num_actions, width))
-        self.match = jax.random.normal(keys[4], (2, width)) if config.match else None
+        match = config.match and config.goal_in_rows
+        self.match = jax.random.normal(keys[4], (2, width)) if match else None
         self.locate = jax.random.normal(keys[5], (2, width)) if config.locate else None
 
     def __call__(
@@ -301,8 +306,9 @@ class RowEmbedding(eqx.Module):
             embeddings.project(self.origin.weight, memory.origin)
             + self.action[memory.action]
             + embeddings.project(self.successor.weight, memory.successor)
-            + embeddings.project(self.goal.weight, goal)[:, None]
         )
+        if self.goal is not None:
+            rows += embeddings.project(self.goal.weight, goal)[:, None]
         for gain, place in ((self.match, goal), (self.locate, here)):
             if gain is not None:
                 rows += embeddings.similarity(memory.successor, place[:, None])[..., None] * gain[0]

@@ -102,11 +102,11 @@ class AllToAll(eqx.Module):
     def __call__(
         self, rows: Float[Array, "B N D"], bias: Float[Array, "B H N N"], iterations: int
     ) -> list[Float[Array, "B N D"]]:
-        """All rows after each iteration."""
+        """All rows after each iteration; without iterations, the rows."""
         beliefs = [rows]
         for _ in range(iterations):
             beliefs.append(self.block(beliefs[-1], None, bias))
-        return beliefs[1:]
+        return beliefs[1:] or beliefs
 
 
 class MostRecent(eqx.Module):
@@ -123,9 +123,9 @@ class MostRecent(eqx.Module):
         bias_to_itself: Float[Array, "B H K K"],
         iterations: int,
     ) -> list[Float[Array, "B K D"]]:
-        """The belief after each iteration."""
+        """The belief after each iteration; without iterations, as it was given."""
         beliefs = [belief]
         for _ in range(iterations):
             attended = self.to_memory(beliefs[-1], rows, bias_to_memory)
             beliefs.append(self.to_itself(attended, None, bias_to_itself))
-        return beliefs[1:]
+        return beliefs[1:] or beliefs

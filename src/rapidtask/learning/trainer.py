@@ -185,7 +185,7 @@ def make_heads(agent: Agent, actors: Actors, environment: Environment, key: PRNG
     """Heads of the value-map loss that fit an agent."""
     embeddings = embed_table(agent, environment, environment.frames_of(actors.env_states))
     output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, embeddings)
-    furthest = agent.config.iterations if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
+    furthest = max(1, agent.config.iterations) if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
     if environment.rules.torus_size is not None:
         # No two places are further apart on the largest torus that has room in the world's table.
         furthest = max(furthest, math.isqrt(environment.num_observations))

@@ -17,7 +17,7 @@ class Network {
     // The embedded table through each map that rows and states go through: once, not once a row.
     this.projected = {};
     for (const name of ["row.origin.weight", "row.successor.weight", "row.goal.weight", "state_in.weight"])
-      this.projected[name] = product(this.table.data, this.table.shape[0], this.weights[name]);
+      if (this.weights[name]) this.projected[name] = product(this.table.data, this.table.shape[0], this.weights[name]);
     this.reset();
   }
 
@@ -119,7 +119,7 @@ class Network {
       addTo(rows, i * width, part("row.origin.weight", row.origin));
       addRow(rows, i, weights["row.action"], row.action);
       addTo(rows, i * width, part("row.successor.weight", row.successor));
-      addTo(rows, i * width, part("row.goal.weight", goal));
+      if (projected["row.goal.weight"]) addTo(rows, i * width, part("row.goal.weight", goal));
       for (const [gain, place] of [[weights["row.match"], goal], [weights["row.locate"], here]]) {
         if (gain && row.successor === place) addRow(rows, i, gain, 0);
         if (gain && row.origin === place) addRow(rows, i, gain, 1);
