@@ -286,6 +286,24 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
     assert config.num_slots(4, 3, 10) == 10
 
 
+def test_the_trace_names_the_rows_that_planned():
+    """The value-map loss asks rows by their places: those of the k most recent, if only they plan."""
+    agent = make_epn(iterations=1, attention="nxk", k=3)
+    timesteps = random_history(3, 3, False, reset_chance=0.0)
+    memory = flatten(compiled_recall(memory="unique")(timesteps))
+    trace = quick_jit(lambda m, t: agent.act(m, t, agent.embed()).rows)(memory, flatten(timesteps))
+    assert trace.origin.shape == trace.mask.shape == (len(memory.steps), 3)
+    fullest = int(jnp.argmax(memory.size))
+    last = jnp.argsort(-jnp.where(memory.mask, memory.written, -1)[fullest])[:3]
+
+    def rows(of, at):
+        places = jnp.stack([of.origin[fullest][at], of.successor[fullest][at]], axis=-1)
+        return sorted(map(tuple, places.tolist()))
+
+    assert memory.size[fullest] > 3
+    assert rows(trace, jnp.arange(3)) == rows(memory, last)
+
+
 @pytest.mark.parametrize("goal_in_rows", [True, False])
 def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
     agent = make_epn(iterations=1, block="residual", match=True, goal_in_rows=goal_in_rows)

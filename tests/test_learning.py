@@ -107,6 +107,22 @@ def test_shuffled_steps_and_sequences_give_the_same_gradient(shuffled_update, se
         assert float(metrics[name]) == pytest.approx(float(sequence_metrics[name]), abs=1e-5)
 
 
+def test_few_planning_rows_learn_the_value_map_too(rollout, environment):
+    agent = make_agent(replace(EPN, attention="nxk", k=3))
+    actors = eqx.filter_eval_shape(
+        lambda: start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))
+    )
+    learned = Learned(agent, make_heads(agent, actors, environment, jax.random.key(6)))
+    updater = Updater(replace(REWARD_ONLY, shuffle=True, value_map_weight=1.0), optax.sgd(0.1))
+    state = LearnerState(learned, updater.optimiser.init(eqx.filter(learned, eqx.is_inexact_array)))
+    go = eqx.filter_jit(updater.update)
+    losses = []
+    for _ in range(8):
+        state, metrics = go(state, rollout, environment, WEIGHTS, jax.random.key(0))
+        losses.append(float(metrics["map_rows"]))
+    assert losses[-1] < 0.9 * losses[0]
+
+
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_an_ignored_action_has_no_influence(
     shuffle, shuffled_update, sequence_update, learned, rollout, environment

@@ -63,7 +63,7 @@ def updates_until_optimal(config, learning_rate=1e-2, *, required=0.99):
         labels = jax.vmap(lambda m, t: label(m, t, torus.rules, NUM_CELLS))(memory, timestep)
         probability = jax.nn.softmax(output.logits[:, :NUM_MOVES])
         moves = -jnp.log(jnp.sum(probability * optimal, axis=1) + 1e-9).mean()
-        return moves + sum(heads.losses(output, memory, timestep.observation, labels).values())
+        return moves + sum(heads.losses(output, timestep.observation, labels).values())
 
     @jax.jit
     def learn(parameters, state, keys):

@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.encoders import Embeddings, Encoder
 from rapidtask.agents.fast_gradients import add_to_rows, product
@@ -31,6 +31,10 @@ class RowTrace(eqx.Module):
     """Every row after the current state was appended."""
     mask: Bool[Array, "*B N"]
     """Which rows are in use."""
+    origin: Int[Array, "*B N"]
+    """Observation id that each row starts from."""
+    successor: Int[Array, "*B N"]
+    """Observation id that each row leads to."""
 
 
 class AgentOutput(eqx.Module):

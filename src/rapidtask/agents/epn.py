@@ -166,7 +166,7 @@ class EPN(Agent):
         trace = RowTrace(
             rows.beliefs.reshape(-1, num_steps, batch_size, *rows.beliefs.shape[2:]),
             rows.readout.reshape(num_steps, batch_size, *rows.readout.shape[1:]),
-            rows.mask.reshape(num_steps, batch_size, -1),
+            *(x.reshape(num_steps, batch_size, -1) for x in (rows.mask, rows.origin, rows.successor)),
         )
         return eqx.tree_at(lambda o: o.rows, shaped, trace, is_leaf=lambda x: x is None), state
 
@@ -244,7 +244,7 @@ class EPN(Agent):
             value=self.value(features)[..., 0],
             features=features,
             auxiliary_loss=jnp.zeros(here.shape),
-            rows=RowTrace(jnp.stack(beliefs), readout, mask),
+            rows=RowTrace(jnp.stack(beliefs), readout, mask, memory.origin, memory.successor),
         )
 
     def _plan(

@@ -103,31 +103,31 @@ class ValueMapHeads(eqx.Module):
         self.action_head = Linear(width, num_moves * (self.num_classes + 1), keys[2])
 
     def losses(
-        self, output: AgentOutput, memory: Memory, here: Int[Array, " B"], labels: PrivilegedLabels
+        self, output: AgentOutput, here: Int[Array, " B"], labels: PrivilegedLabels
     ) -> dict[str, Float[Array, ""]]:
         """Mean cross-entropy of each kind of head over a batch `[B]`."""
-        assert output.rows is not None
-        mask = output.rows.mask
+        trace = output.rows
+        assert trace is not None
         far = self.num_classes - 1
-        places = jnp.concatenate([memory.successor, memory.origin], axis=1)  # [B, 2N]
+        places = jnp.concatenate([trace.successor, trace.origin], axis=1)  # [B, 2N]
         look_up = lambda table: jnp.take_along_axis(table[:, : self.num_targets], places[:, None], axis=2)  # noqa: E731
         hops, distance = look_up(labels.hops), jnp.minimum(look_up(labels.distance), far)
 
-        beliefs = output.rows.beliefs
+        beliefs = trace.beliefs
         # After iteration i a row can know of places up to i moves away.
         iteration = jnp.arange(1, beliefs.shape[0] + 1)[:, None, None, None]
         target = jnp.where(hops <= iteration, distance, far)  # [I, B, targets, 2N]
         target = target.reshape(*target.shape[:2], 2 * self.num_targets, -1)
         target = jnp.swapaxes(target, -1, -2)  # [I, B, N, 2 targets]
         logits = self.row_head(beliefs).reshape(*target.shape, self.num_classes)
-        weight = jnp.broadcast_to(mask[..., None], target.shape)
+        weight = jnp.broadcast_to(trace.mask[..., None], target.shape)
         rows = 2 * self.num_targets * cross_entropy(logits, target, weight)
 
-        starts_here = memory.origin == here[:, None]
-        successor = distance[:, 0, : memory.origin.shape[1]]
+        starts_here = trace.origin == here[:, None]
+        successor = distance[:, 0, : trace.origin.shape[1]]
         target = jnp.where(starts_here, 1 + successor, 0)
-        weight = mask * jnp.where(starts_here, STARTS_HERE_WEIGHT, 1.0)
-        readout = cross_entropy(self.readout_head(output.rows.readout), target, weight)
+        weight = trace.mask * jnp.where(starts_here, STARTS_HERE_WEIGHT, 1.0)
+        readout = cross_entropy(self.readout_head(trace.readout), target, weight)
         return {"rows": rows, "readout": readout, "actions": self.action_loss(output.features, labels)}
 
     def action_loss(self, features: Float[Array, "B F"], labels: PrivilegedLabels) -> Float[Array, ""]:
