@@ -21,9 +21,6 @@ from rapidtask.errors import InputError
 SLOT_BUCKET = 16
 """Memories are planned over in the smallest bucket that holds their rows; buckets start as its multiples."""
 
-MATCH_START = 4.0
-"""First gain of "look at the rows that go on from where I lead"; the other gains start at 0."""
-
 
 @dataclass(frozen=True)
 class EPNConfig:
@@ -45,6 +42,9 @@ class EPNConfig:
     """Most recent rows that plan with `attention="nxk"`."""
     match: bool = False
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
+    match_start: float = 4.0
+    """First gain of matches: of each head's own kind, "look at the rows that go on from where I lead" the
+    first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0."""
     locate: bool = False
     """With match: tell rows before planning, not only after it, whether they touch the current state."""
     goal_in_rows: bool = True
@@ -137,7 +137,8 @@ class EPN(Agent):
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
         if config.match:
-            self.match_gain = jnp.zeros((4, heads)).at[0].set(MATCH_START)
+            kind = jnp.arange(heads) % 4
+            self.match_gain = config.match_start * jnp.eye(4)[:, kind]
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config

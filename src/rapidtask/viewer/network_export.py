@@ -21,8 +21,8 @@ from rapidtask.learning.checkpoint import named_arrays
 
 OPTIONS = frozenset(
     (
-        *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "locate"),
-        *("goal_in_rows", "symbols", "boundary", "write"),
+        *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
+        *("locate", "goal_in_rows", "symbols", "boundary", "write"),
     )
 )
 """Options of the EPN that the page's network knows."""
