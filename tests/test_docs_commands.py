@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cli import main
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
 from tiny_training import tiny_run
 
@@ -78,6 +80,13 @@ def run(tmp_path_factory):
     (folder / "checkpoints").mkdir()
     shutil.copy(folder / "agent.safetensors", checkpoint_path(folder / "checkpoints", 2))
     return folder
+
+
+@pytest.fixture(scope="module")
+def street_run(tmp_path_factory):
+    """The folder of a run in streets."""
+    config = replace(tiny_run(), world=StreetLearn(episode_steps=12, pool_size=4))
+    return write_run(tmp_path_factory.mktemp("street_run") / "streets", config)
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,7 @@ def test_the_demo_is_one_page_with_a_table_and_an_episode(shipped, runs, tmp_pat
     if shipped:
         ship(Ship(runs / "epn-0", "epn-memory-planning", folder=folder, episodes=4))
     monkeypatch.setattr(demo, "gather", partial(gather, folder=folder, world=WORLD))
+    monkeypatch.setattr(demo, "street_section", partial(demo.street_section, folder=folder))
     main(["demo", "--out", str(tmp_path / "out"), "--episodes", "4"])
     out = capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

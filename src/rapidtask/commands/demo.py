@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from rapidtask.experiments.animation import animation, episode_data
 from rapidtask.experiments.material import MAIN_LABELS, Material, gather
 from rapidtask.experiments.page import Report, report_page
 from rapidtask.experiments.results import make_result
+from rapidtask.experiments.street_demo import street_section
 from rapidtask.learning.checkpoint import write_atomically
 from rapidtask.policies import POLICIES
 from rapidtask.provenance import describe_commit, describe_machine, today
@@ -34,7 +35,7 @@ INTRODUCTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """Show the Memory&Planning Game: trained agents and reference policies in a table and on a web page."""
+    """Show the Memory&Planning Game and streets: trained agents and reference policies, on a web page."""
 
     out: Path = Path("demo")
     """Folder for the report."""
@@ -58,13 +59,18 @@ class Demo:
             material.contenders = {label: material.contenders[label] for label in shown}
             all_scores = [material.scores(label) for label in (*shown, *POLICIES)]
             notes = missing_notes(shown)
-            page = report_page(self.report(material, all_scores, notes))
+            streets = street_section(episodes=self.episodes, seed=self.seed, say=status.update)
+            report = self.report(material, all_scores, notes)
+            page = report_page(replace(report, more=[streets] if streets is not None else []))
         sys.stderr.flush()
         path = self.out / REPORT
         write_atomically(path, page.encode())
         output = Console()
         title = f"memory-planning, worlds never seen, {self.episodes} episodes, seed {self.seed}"
         output.print(scores_table(all_scores, title))
+        if streets is not None:
+            title = f"streetlearn, a city never seen, {streets.scores[0].episodes} episodes, seed {self.seed}"
+            output.print(scores_table(streets.scores, title))
         for note in notes:
             output.print(f"Note: {note}", soft_wrap=True, highlight=False)
         output.print(f"{time.perf_counter() - began:.0f} s. Report: {path}", soft_wrap=True, highlight=False)

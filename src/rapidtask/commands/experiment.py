@@ -12,16 +12,19 @@ import tyro
 from rich.console import Console
 
 from rapidtask.errors import InputError
+from rapidtask.experiments import memory_planning, streetlearn
 from rapidtask.experiments.material import gather
-from rapidtask.experiments.memory_planning import keep_sweeps, run_figures
+from rapidtask.experiments.memory_planning import keep_sweeps
 from rapidtask.experiments.runs import read_runs
+
+EXPERIMENTS = {"memory-planning": memory_planning, "streetlearn": streetlearn}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """Write an experiment's tables (CSV) and figures (PNG, SVG), with a README of how they came to be."""
 
-    name: Annotated[Literal["memory-planning"], tyro.conf.Positional]
+    name: Annotated[Literal["memory-planning", "streetlearn"], tyro.conf.Positional]
     """The experiment."""
     runs: tuple[Path, ...] = ()
     """Folders of logged runs, or folders of such folders."""
@@ -35,6 +38,8 @@ class Experiment:
     """Episodes per evaluation."""
     seed: int = 7
     """Seed of the evaluations' worlds."""
+    frames: str | None = None
+    """Directory of frame stores (`rapidtask cities render`), for street agents that see pixels."""
     shipped: bool = True
     """Evaluate the shipped agent of each kind; else, and where there is none, that of the best run."""
 
@@ -44,14 +49,22 @@ class Experiment:
             raise InputError(f"--episodes is {self.episodes}, expected at least 1")
         out = self.out or Path("results") / self.name
         console = Console(stderr=True)
+        experiment = EXPERIMENTS[self.name]
         runs = read_runs(self.runs, self.name)
         with console.status("reading agents") as status:
             material = gather(
-                runs, shipped=self.shipped, episodes=self.episodes, seed=self.seed, say=status.update
+                runs,
+                shipped=self.shipped,
+                episodes=self.episodes,
+                seed=self.seed,
+                world=experiment.WORLD,
+                frames=self.frames,
+                say=status.update,
             )
             for table in keep_sweeps(self.sweeps, out):
                 console.print(f"{table}: tried settings", highlight=False)
-            for result in run_figures(material, self.only, out, shlex.join(["rapidtask", *sys.argv[1:]])):
+            command = shlex.join(["rapidtask", *sys.argv[1:]])
+            for result in experiment.run_figures(material, self.only, out, command):
                 entry = result.entry
                 done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
                 console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)

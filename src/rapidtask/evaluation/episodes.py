@@ -29,6 +29,8 @@ class EpisodeTrace(eqx.Module):
     """Whether it completed a task."""
     symbols: Int[Array, "B S"]
     """Observation id of each state in each episode."""
+    world: Int[Array, " B"]
+    """Which world of the pool each episode was in."""
 
 
 def episode_keys(seed: int, num_episodes: int) -> PRNGKeyArray:
@@ -50,7 +52,7 @@ def trace_batch(environment: Environment, policy: Policy, keys: PRNGKeyArray) ->
         return before.state, before.goal, action, after.state, timestep.completed
 
     (state, goal, action, reached, completed), start = _play(environment, policy, keys, look)
-    return EpisodeTrace(state, goal, action, reached, completed, start.world.observation)
+    return EpisodeTrace(state, goal, action, reached, completed, start.world.observation, start.world.index)
 
 
 def _play(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -23,23 +24,35 @@ CAPTION = (
 LENGTHS = (100, 400, 1600, 6400)
 LENGTHS_ALL = (100, 400)
 """Lengths that the memory of every step is timed with: its cost grows with the square."""
+STREET_LENGTHS = (200, 1000, 5000)
+STREET_LENGTHS_ALL = (200,)
 EPISODES = 16
 WINDOW = 100
 
 
 def table(material: Material) -> Rows:
     """Per length, goals per 100 steps against the oracle and the cost of a step; windows of the longest."""
+    return life_table(material, LENGTHS, LENGTHS_ALL)
+
+
+def street_table(material: Material) -> Rows:
+    """The same on streets, where episodes of training have 200 steps."""
+    return life_table(material, STREET_LENGTHS, STREET_LENGTHS_ALL)
+
+
+def life_table(material: Material, lengths: Sequence[int], lengths_all: Sequence[int]) -> Rows:
+    """Lives of these lengths, with one row per different transition and with one per step."""
     label = material.epn().label
     rows: Rows = []
-    for memory, lengths in (("unique", LENGTHS), ("all", LENGTHS_ALL)):
-        for length in lengths:
+    for memory, chosen in (("unique", lengths), ("all", lengths_all)):
+        for length in chosen:
             material.say(f"{label}: {EPISODES} episodes of {length} steps, memory {memory}")
             world = dataclasses.replace(material.world, episode_steps=length)
             timed = time_episodes(material, label, world, EPISODES, memory=memory)
             goals = timed.completed
             oracle = oracle_goals(material, length)
             rows.append(_row("life", memory, length, length, goals, oracle) | timed.columns())
-            if memory == "unique" and length == LENGTHS[-1]:
+            if memory == "unique" and length == lengths[-1]:
                 windows = [slice(start, start + WINDOW) for start in range(0, length, WINDOW)]
                 rows += [_row("window", memory, length, w.stop, goals[w], oracle[w]) for w in windows]
     return rows
@@ -70,6 +83,7 @@ def _row(kind: str, memory: str, length: int, end: int, goals: np.ndarray, oracl
 
 def plot(rows: Rows) -> Figure:
     """Goals along the longest lives, and cost against length."""
+    lengths = sorted({row["episode_steps"] for row in rows})
     figure = new_figure(7.6, 3.3)
     left, right = figure.subplots(1, 2)
     windows = [row for row in rows if row["kind"] == "window"]
@@ -82,10 +96,10 @@ def plot(rows: Rows) -> Figure:
     left.fill_between(x, y - 2 * error, y + 2 * error, color=colour_of("EPN"), alpha=0.15, lw=0)
     left.set(xlabel="step of the episode", ylabel="goals in 100 steps", xscale="log")
     left.set_ylim(bottom=0)
-    left.set_xticks(list(LENGTHS), [f"{length:,}" for length in LENGTHS])
+    left.set_xticks(lengths, [f"{length:,}" for length in lengths])
     left.minorticks_off()
-    left.axvline(WINDOW, color=FAINT, lw=0.8, ls=":")
-    left.text(WINDOW * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=FAINT)
+    left.axvline(lengths[0], color=FAINT, lw=0.8, ls=":")
+    left.text(lengths[0] * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=FAINT)
     left.legend(loc="center right")
     for memory, colour in (("unique", colour_of("EPN")), ("all", "#1e3a8a")):
         lives = [row for row in rows if row["kind"] == "life" and row["memory"] == memory]
@@ -94,7 +108,7 @@ def plot(rows: Rows) -> Figure:
         right.plot(places, times, "o-", color=colour, lw=2, markersize=4, label=f"memory: {memory}")
     right.set(xlabel="steps per episode", ylabel="processor ms per step", xscale="log")
     right.set_ylim(bottom=0)
-    right.set_xticks(list(LENGTHS), [f"{length:,}" for length in LENGTHS])
+    right.set_xticks(lengths, [f"{length:,}" for length in lengths])
     right.minorticks_off()
     right.legend()
     for axes in (left, right):

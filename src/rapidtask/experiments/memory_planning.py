@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.experiments import (
     exploration,
@@ -20,9 +21,11 @@ from rapidtask.experiments import (
     trajectory,
 )
 from rapidtask.experiments.material import Material
-from rapidtask.experiments.results import Result, make_result, write_readme, write_result
+from rapidtask.experiments.results import Result, make_results
 
 TITLE = "Results: the Memory&Planning Game"
+WORLD = MemoryPlanning()
+"""Where agents are compared."""
 FIGURES: tuple[Any, ...] = (
     training_curves,
     oracle_share,
@@ -39,16 +42,7 @@ FIGURES: tuple[Any, ...] = (
 
 def run_figures(material: Material, only: Sequence[str], out: Path, command: str) -> Iterator[Result]:
     """Make the figures, all or those named, and write each as soon as it is done."""
-    names = [figure.NAME for figure in FIGURES]
-    for name in only:
-        if name not in names:
-            raise InputError(f"--only: unknown figure {name!r}; known: {', '.join(names)}")
-    for figure in FIGURES:
-        if not only or figure.NAME in only:
-            result = make_result(figure, material, command)
-            write_result(result, out)
-            write_readme(TITLE, names, material.runs, out)
-            yield result
+    return make_results(TITLE, FIGURES, material, only, out, command)
 
 
 def keep_sweeps(folders: Sequence[Path], out: Path) -> list[Path]:

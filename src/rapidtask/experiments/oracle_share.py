@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 from rapidtask.experiments.material import Material, Rows
@@ -18,18 +20,30 @@ REFERENCES = ("within-task", "edges-inverse", "hand-coded", "oracle")
 
 def table(material: Material) -> Rows:
     """Scores of every trained agent, sampled and greedy, and of reference policies."""
+    return score_table(material, list(material.contenders))
+
+
+def main_table(material: Material) -> Rows:
+    """The same without variants of the agents, which have figures of their own."""
+    return score_table(material, material.main_contenders)
+
+
+def score_table(material: Material, labels: Sequence[str]) -> Rows:
+    """Scores of these agents and of reference policies."""
     rows: Rows = []
-    for label in material.contenders:
+    for label in labels:
         for actions in ("sampled", "greedy") if material.score_greedy else ("sampled",):
             rows.append(score_row(material, label, actions, greedy=actions == "greedy"))
-    return rows + [score_row(material, name, "reference") for name in REFERENCES]
+    return rows + [score_row(material, name, "reference") for name in material.references(REFERENCES)]
 
 
 def score_row(material: Material, label: str, actions: str, **options) -> dict:
     """One agent's scores."""
     scores = material.scores(label, **options)
+    contender = material.find(label)
     return {
         "agent": label,
+        "observations": "" if contender is None else contender.observations,
         "actions": actions,
         "goals_per_episode": scores.goals_per_episode,
         "goals_per_episode_stderr": scores.goals_per_episode_stderr,

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import matplotlib
 from matplotlib.figure import Figure
 
+from rapidtask.errors import InputError
 from rapidtask.experiments.material import Material, NotAvailable, Rows
 from rapidtask.experiments.runs import LoggedRun
 from rapidtask.experiments.style import SETTINGS
@@ -40,6 +41,17 @@ class FigureModule(Protocol):
     def plot(self, rows: Rows) -> Figure:
         """Draw the table."""
         ...
+
+
+@dataclass(frozen=True)
+class Retitled:
+    """A figure of one experiment in another: other words, and maybe another table."""
+
+    NAME: str
+    TITLE: str
+    CAPTION: str
+    table: Callable[[Material], Rows]
+    plot: Callable[[Rows], Figure]
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,27 @@ def make_result(module: FigureModule, material: Material, command: str) -> Resul
         today(),
     )
     return Result(entry, rows, figure)
+
+
+def make_results(
+    title: str,
+    figures: Sequence[FigureModule],
+    material: Material,
+    only: Sequence[str],
+    out: Path,
+    command: str,
+) -> Iterator[Result]:
+    """Make the figures of an experiment, all or those named, and write each as soon as it is done."""
+    names = [figure.NAME for figure in figures]
+    for name in only:
+        if name not in names:
+            raise InputError(f"--only: unknown figure {name!r}; known: {', '.join(names)}")
+    for figure in figures:
+        if not only or figure.NAME in only:
+            result = make_result(figure, material, command)
+            write_result(result, out)
+            write_readme(title, names, material.runs, out)
+            yield result
 
 
 def draw(module: FigureModule, rows: Rows) -> Figure:

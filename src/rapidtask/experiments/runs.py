@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rapidtask.envs.registry import domain_name
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.logs import read_log
 from rapidtask.learning.run_config import RunConfig, agent_name, run_config_from_json
 
 AGENT_LABELS = {"epn": "EPN", "lstm": "LSTM", "merlin": "MERLIN", "mra": "MRA"}
+PIXELS = ", pixels"
+"""How the labels of agents end that see pixels."""
+STREET_ITERATIONS = 4
+"""Planner iterations of the EPN that street figures show; labels name any other number."""
+STREET_INTERSECTIONS = 5
+"""Intersections of the paper's training worlds; labels name any other number."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,11 @@ class LoggedRun:
     def label(self) -> str:
         """Which kind of agent it trained, the same for all seeds."""
         return kind_label(self.config)
+
+    @property
+    def observations(self) -> str:
+        """What the agent sees: symbols or pixels."""
+        return "pixels" if self.label.endswith(PIXELS) else "symbols"
 
     @property
     def evaluations(self) -> list[dict]:
@@ -58,7 +70,26 @@ def kind_label(config: RunConfig) -> str:
     size = getattr(config.world, "size", 4)
     if size != 4:
         label += f" {size}×{size}"
-    return label + (", recipe paper" if config.recipe == "paper" else "")
+    if config.recipe == "paper":
+        label += ", recipe paper"
+    return label + (_street_variant(config, config.world) if isinstance(config.world, StreetLearn) else "")
+
+
+def _street_variant(config: RunConfig, world: StreetLearn) -> str:
+    """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
+    variant = ""
+    if thinks_at_random(config):
+        variant += ", random iterations"
+    elif (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
+        variant += f", {iterations} iteration{'s' if iterations != 1 else ''}"
+    if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
+        variant += f", {intersections} intersections"
+    return variant + (PIXELS if world.frames is not None else "")
+
+
+def thinks_at_random(config: RunConfig) -> bool:
+    """Whether the number of planner iterations was drawn anew in training."""
+    return any(bool(getattr(part, "random_iterations", False)) for part in (config.agent, config.learning))
 
 
 def read_run(folder: Path) -> LoggedRun:

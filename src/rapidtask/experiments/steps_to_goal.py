@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from rapidtask.experiments.material import Material, Rows
 from rapidtask.experiments.style import colour_of, name_of, new_figure, quiet
+from rapidtask.policies import POLICIES
 
 NAME = "steps_to_goal"
 TITLE = "Steps to the n-th goal (paper, Figure 2e)"
@@ -21,7 +22,7 @@ MOST_GOALS = 25
 def table(material: Material) -> Rows:
     """Steps to each goal of every trained agent and of reference policies."""
     rows: Rows = []
-    for label in (*material.main_contenders, *REFERENCES):
+    for label in (*material.main_contenders, *material.references(REFERENCES)):
         scores = material.scores(label)
         pairs = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
         rows += [
@@ -38,7 +39,7 @@ def plot(rows: Rows) -> Figure:
     quiet(axes)
     for label in dict.fromkeys(row["agent"] for row in rows):
         points = [row for row in rows if row["agent"] == label and row["goal"] <= MOST_GOALS]
-        reference = label in REFERENCES
+        reference = label in POLICIES
         x, y = [row["goal"] for row in points], [row["steps"] for row in points]
         axes.plot(
             x,

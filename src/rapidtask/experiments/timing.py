@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.evaluation.episodes import episode_keys, run_batch
-from rapidtask.experiments.material import Material
+from rapidtask.experiments.material import ExperimentWorld, Material, make_shared
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,13 @@ class TimedEpisodes:
 
 
 def time_episodes(
-    material: Material, label: str, world: MemoryPlanning, episodes: int, **options
+    material: Material, label: str, world: ExperimentWorld, episodes: int, **options
 ) -> TimedEpisodes:
     """Play episodes in one batch, compiled beforehand.
 
     Processor time hardly depends on what else the machine does; time on the clock does.
     """
-    environment, policy = world.make(), material.policy(label, world, **options)
+    environment, policy = make_shared(world), material.policy(label, world, **options)
     keys = episode_keys(material.seed, episodes)
     compiled = run_batch.lower(environment, policy, keys).compile()
     wall, processor = time.perf_counter(), time.process_time()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rapidtask.experiments.material import Material, NotAvailable, Rows, in_order
+from rapidtask.experiments.material import MAIN_LABELS, Material, NotAvailable, Rows, in_order, is_main
 from rapidtask.experiments.style import colour_of, new_figure, quiet, reference_lines
 
 NAME = "training_curves"
@@ -27,6 +29,7 @@ def curve_rows(material: Material, recipes: tuple[str, ...]) -> Rows:
     return [
         {
             "agent": run.label,
+            "observations": run.observations,
             "recipe": run.config.recipe,
             "run": run.folder.name,
             "seed": run.config.seed,
@@ -45,7 +48,7 @@ def reference_rows(material: Material, names: tuple[str, ...]) -> Rows:
     """Goals per episode of the reference policies."""
     return [
         {"agent": name, "recipe": "reference", "goals_per_episode": material.scores(name).goals_per_episode}
-        for name in names
+        for name in material.references(names)
     ]
 
 
@@ -57,19 +60,35 @@ def table(material: Material) -> Rows:
     return rows + reference_rows(material, REFERENCES)
 
 
+def main_table(material: Material) -> Rows:
+    """The same without variants of the agents, which have figures of their own."""
+    rows = [row for row in table(material) if row["recipe"] == "reference" or is_main(row["agent"])]
+    if all(row["recipe"] == "reference" for row in rows):
+        raise NotAvailable(f"no run of {', '.join(MAIN_LABELS)} with evaluations in its log")
+    return rows
+
+
 def plot(rows: Rows) -> Figure:
-    """Curves against steps and against minutes."""
-    figure = new_figure(8.6, 3.7)
-    by_steps, by_minutes = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1))
-    draw_curves(by_steps, rows, "steps")
-    draw_curves(by_minutes, rows, "minutes")
-    most = max(row["steps"] for row in rows if "steps" in row)
-    by_steps.set(xlabel="environment steps (millions)", ylabel="goals per episode")
-    by_steps.xaxis.set_major_formatter(lambda value, place: f"{value / 1e6:g}")
-    by_steps.set_xlim(0, most * 1.02)
-    by_minutes.set(xlabel="minutes of training")
-    by_minutes.set_xlim(left=0)
-    figure.legend(*by_steps.get_legend_handles_labels(), loc="outside upper center", ncols=5)
+    """Curves against steps and against minutes; agents that see pixels below those that see symbols."""
+    groups = sorted({row["observations"] for row in rows if "observations" in row}, reverse=True)
+    figure = new_figure(8.6, 0.5 + 3.2 * len(groups))
+    panels = figure.subplots(len(groups), 2, sharey=True, width_ratios=(1.15, 1), squeeze=False)
+    handles: dict[str, Any] = {}
+    for (by_steps, by_minutes), group in zip(panels, groups, strict=True):
+        ours = [row for row in rows if row.get("observations", group) == group]
+        draw_curves(by_steps, ours, "steps")
+        draw_curves(by_minutes, ours, "minutes")
+        most = max(row["steps"] for row in ours if "steps" in row)
+        by_steps.set(xlabel="environment steps (millions)", ylabel="goals per episode")
+        by_steps.xaxis.set_major_formatter(lambda value, place: f"{value / 1e6:g}")
+        by_steps.set_xlim(0, most * 1.02)
+        by_minutes.set(xlabel="minutes of training")
+        by_minutes.set_xlim(left=0)
+        if len(groups) > 1:
+            by_steps.set_title(group)
+        drawn, labels = by_steps.get_legend_handles_labels()
+        handles |= dict(zip(labels, drawn, strict=True))
+    figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=5)
     return figure
 
 
@@ -93,7 +112,7 @@ def draw_curves(axes: Axes, rows: Rows, x: str) -> None:
     top = max([value for _, value in references], default=0.0)
     axes.set_ylim(0, max(top * 1.06, 1))
     if axes.get_subplotspec() is None or axes.get_subplotspec().is_last_col():  # pyright: ignore[reportOptionalMemberAccess]
-        reference_lines(axes, references, least_gap=1.4)
+        reference_lines(axes, references, least_gap=0.045 * top)
     else:
         for label, value in references:
             axes.axhline(value, color=colour_of(label), linewidth=1.0, linestyle=(0, (4, 2)), zorder=1)

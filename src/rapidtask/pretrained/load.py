@@ -13,6 +13,8 @@ import numpy as np
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.envs.environment import Environment
+from rapidtask.envs.registry import WorldOptions
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import load_agent
 from rapidtask.learning.checkpoint import CheckpointError, named_arrays, read_checkpoint, restore
@@ -68,7 +70,7 @@ def fit_agent(
     name = agent_name(config.agent)
     if unknown := sorted(options.keys() - known):
         raise InputError(f"{name} has no option {unknown[0]!r}; known: {', '.join(sorted(known))}")
-    trained = config.world.held_out().make()
+    trained = _small(config.world.held_out()).make()
     ours = (environment.num_actions, environment.num_observations)
     theirs = (trained.num_actions, trained.num_observations)
     does_not_fit = InputError(
@@ -107,6 +109,11 @@ def parse_option(config: Any, text: str) -> tuple[str, Any]:
         return name, kind(value)
     except ValueError:
         raise InputError(f"{text!r}: expected a value of type {kind.__name__}") from None
+
+
+def _small(world: WorldOptions) -> WorldOptions:
+    """Options of a world with the same actions and vocabulary that need no files and little time to make."""
+    return dataclasses.replace(world, frames=None, pool_size=1) if isinstance(world, StreetLearn) else world
 
 
 def _arrays(agent: Agent) -> list[tuple[str, np.ndarray]]:

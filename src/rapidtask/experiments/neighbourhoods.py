@@ -1,0 +1,139 @@
+"""What the street worlds are: sampled neighbourhoods as graphs, and views in one (paper, Figure 3a, b)."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from rapidtask.cities.catalogue import select_cities
+from rapidtask.experiments.material import Material, Rows
+from rapidtask.experiments.style import FAINT, INK, colour_of, new_figure
+from rapidtask.views.contact_sheet import choose_states
+from rapidtask.views.frame_store import FrameStore, half_edges_of
+from rapidtask.views.sources import choose_source
+from rapidtask.worlds.streets import StreetPool, sample_pool
+
+NAME = "neighbourhoods"
+TITLE = "Neighbourhoods of the held-out city, and views in one (paper, Figure 3a, b)"
+CAPTION = (
+    "Above: neighbourhoods of 5, 7 and 9 intersections as connectivity graphs, the first that the seed "
+    "gives. Each arrow out of a node is a state: being there and facing that street. Grey: the city around. "
+    "Below: the views of the numbered states of the first, which are what agents see that see pixels; agents "
+    "that see symbols are given one of 60 in place of each."
+)
+INTERSECTIONS = (5, 7, 9)
+VIEWS = 8
+
+
+class PicturedRows(list[dict[str, Any]]):
+    """A table with the pictures that its figure shows beside the numbers."""
+
+    def __init__(self, rows: Rows, views: UInt8[np.ndarray, "V 84 84 3"], around: list[np.ndarray]) -> None:
+        super().__init__(rows)
+        self.views = views
+        self.around = around
+        """Lines of the city around each neighbourhood: longitudes and latitudes, `[E, 2, 2]`."""
+
+
+def table(material: Material) -> Rows:
+    """Every state of the neighbourhoods: its node, the street it faces, and the number of its view."""
+    rows: Rows = []
+    around: list[np.ndarray] = []
+    views = np.zeros((0, 84, 84, 3), np.uint8)
+    city = material.world.sample().cities[0]
+    for intersections in INTERSECTIONS:
+        options = dataclasses.replace(material.world, num_intersections=intersections).neighbourhoods
+        pool = sample_pool([city], 1, material.seed, options)
+        numbers = {}
+        if intersections == INTERSECTIONS[0]:
+            chosen = choose_states(pool)[:VIEWS]
+            views = make_views(material, pool, chosen)
+            numbers = {int(state): number for number, state in enumerate(chosen, 1)}
+        around.append(np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2))
+        for state, line in enumerate(pool.lines(0)):
+            points = line[:, ::-1].round(6).tolist()
+            rows.append(
+                {
+                    "city": city.name,
+                    "intersections": intersections,
+                    "state": state,
+                    "view": numbers.get(state, ""),
+                    "node": int(pool.tail[0, state]),
+                    "leads_to": int(pool.head[0, state]),
+                    "bearing_degrees": round(float(np.degrees(pool.bearing[0, state])) % 360, 1),
+                    "line_lng_lat": " ".join(f"{lng} {lat}" for lng, lat in points),
+                }
+            )
+    return PicturedRows(rows, views, around)
+
+
+def make_views(material: Material, pool: StreetPool, states: np.ndarray) -> UInt8[np.ndarray, "V 84 84 3"]:
+    """The views of states, from the frames at hand or else rendered."""
+    city, tail, first = pool.cities[0], pool.tail[0, states], pool.first[0, states]
+    if material.frames is not None:
+        store = FrameStore(Path(material.frames) / city.name)
+        return np.asarray(store.frames[store.find(city, tail, first)])
+    material.say(f"views of {city.name}")
+    (entry, *_) = select_cities(material.world.city, material.world.cities)
+    return choose_source(entry).make(half_edges_of(city, tail, first))
+
+
+def plot(rows: Rows) -> Figure:
+    """Graphs above, views below."""
+    assert isinstance(rows, PicturedRows)
+    sizes = sorted({row["intersections"] for row in rows})
+    figure = new_figure(9.0, 5.0)
+    parts: Any = figure.subfigures(2, 1, height_ratios=(2.6, 1))
+    above, below = parts
+    for axes, size, around in zip(above.subplots(1, len(sizes)), sizes, rows.around, strict=True):
+        draw_graph(axes, [row for row in rows if row["intersections"] == size], around)
+    for number, (axes, view) in enumerate(
+        zip(below.subplots(1, len(rows.views)), rows.views, strict=True), 1
+    ):
+        axes.imshow(view, interpolation="bicubic")
+        axes.set_axis_off()
+        axes.set_title(str(number), loc="center", fontsize=9)
+    return figure
+
+
+def draw_graph(axes: Axes, rows: Rows, around: np.ndarray) -> None:
+    """One neighbourhood: its streets, nodes and states, and the city around it."""
+    lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in rows]
+    points = np.concatenate(lines)
+    low, high = points.min(0), points.max(0)
+    wide = np.array([np.cos(np.radians(points[:, 1].mean())), 1.0])
+    extent = float(((high - low) * wide).max())
+    axes.add_collection(LineCollection(list(around), colors="#d1d5db", linewidths=0.8))
+    axes.add_collection(LineCollection(lines, colors=colour_of("EPN"), linewidths=1.6))
+    for row, line in zip(rows, lines, strict=True):
+        axes.plot(*line[0], "o", ms=4, color=INK, zorder=3)
+        step = (line[1] - line[0]) * wide
+        step = step / max(float(np.hypot(*step)), 1e-12) * 0.075 * extent / wide
+        arrow = {
+            "arrowstyle": "-|>",
+            "color": INK,
+            "lw": 1.1,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "mutation_scale": 7,
+        }
+        axes.annotate("", line[0] + step, line[0], arrowprops=arrow, zorder=4)
+        if row["view"]:
+            box = {"boxstyle": "circle,pad=0.12", "fc": "#fdba74", "ec": "none"}
+            place = line[0] + 1.75 * step
+            axes.annotate(str(row["view"]), place, fontsize=7, ha="center", va="center", bbox=box, zorder=5)
+    middle, half = (low + high) / 2, 0.6 * extent / wide
+    axes.set(xlim=(middle[0] - half[0], middle[0] + half[0]), ylim=(middle[1] - half[1], middle[1] + half[1]))
+    axes.set_aspect(1 / wide[0])
+    axes.set_axis_off()
+    nodes = len({row["node"] for row in rows})
+    axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
+    note = f"{rows[0]['city']}: {nodes} nodes, {len(rows)} states"
+    axes.text(0.5, -0.03, note, transform=axes.transAxes, ha="center", va="top", fontsize=8, color=FAINT)

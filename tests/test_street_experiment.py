@@ -1,0 +1,227 @@
+"""The street experiment, except the drawing of its figures (tests/test_street_figures.py)."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from fake_runs import write_run
+from rapidtask.cities.catalogue import CITIES_VARIABLE
+from rapidtask.cli import main
+from rapidtask.experiments import (
+    more_intersections,
+    neighbourhoods,
+    other_cities,
+    steps_to_goal,
+    street_demo,
+    streetlearn,
+    thinking_time,
+)
+from rapidtask.experiments.material import NotAvailable, gather, make_shared
+from rapidtask.experiments.results import draw
+from rapidtask.experiments.runs import kind_label, read_runs
+from rapidtask.experiments.street_animation import tasks_of
+from rapidtask.experiments.street_scores import summary
+from rapidtask.learning.agent_files import load_agent, save_agent
+from rapidtask.pretrained import cards
+from rapidtask.pretrained.cards import Card, weights_path, write_card
+from rapidtask.pretrained.ship import agent_file
+from street_material import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
+from tiny_training import LSTM
+
+
+@pytest.fixture(scope="module")
+def cities(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = write_cities(tmp_path_factory.mktemp("cities"))
+        patch.setenv(CITIES_VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def runs(cities, tmp_path_factory):
+    return write_street_runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def material(runs):
+    return gather(read_runs([runs], "streetlearn"), shipped=False, episodes=8, seed=3, world=WORLD)
+
+
+@pytest.fixture(scope="module")
+def shipped(runs, tmp_path_factory):
+    """A folder of shipped agents with one EPN of streets."""
+    folder = tmp_path_factory.mktemp("shipped")
+    agent, config = load_agent(agent_file(runs / "four-0"))
+    save_agent(weights_path("epn-streetlearn-symbols", folder), agent, config)
+    numbers = {"steps": 1, "minutes": 1.0, "seed": 0, "seeds": [], "parameters": 1}
+    words = dict.fromkeys(("recipe", "command", "machine", "commit", "date", "precision"), "")
+    write_card(Card("epn-streetlearn-symbols", "epn", "streetlearn", **numbers, **words), folder)
+    return folder
+
+
+def test_labels_tell_thinking_time_size_and_sight():
+    assert kind_label(CONFIG) == "EPN"
+    assert kind_label(replace(CONFIG, agent=replace(PLANNER, iterations=1))) == "EPN, 1 iteration"
+    assert kind_label(replace(CONFIG, agent=LSTM)) == "LSTM"
+    assert (
+        kind_label(replace(CONFIG, world=replace(TRAINED_IN, num_intersections=9))) == "EPN, 9 intersections"
+    )
+    pixels = replace(TRAINED_IN, frames="frames")
+    assert kind_label(replace(CONFIG, world=pixels)) == "EPN, pixels"
+    assert kind_label(replace(CONFIG, world=pixels, agent=LSTM)) == "LSTM, pixels"
+
+
+def test_kinds_are_told_apart_and_every_seed_is_found(material):
+    assert list(material.contenders) == ["EPN", "LSTM", "EPN, 1 iteration", "EPN, 2 iterations"]
+    assert material.epn().source == "run four-1"
+    assert material.main_contenders == ["EPN", "LSTM"]
+    first, second = material.seeds("EPN")
+    assert [material.find(name).config.seed for name in (first, second)] == [0, 1]
+    assert material.seeds("EPN") == [first, second]
+    assert material.seeds("MERLIN") == ["MERLIN"]
+
+
+def test_pixels_are_a_group_of_their_own_and_need_frames(runs, tmp_path):
+    write_run(tmp_path / "seeing", replace(CONFIG, agent=LSTM, world=replace(TRAINED_IN, frames="elsewhere")))
+    found = read_runs([tmp_path, runs / "lstm"], "streetlearn")
+    assert [run.observations for run in found] == ["pixels", "symbols"]
+    blind = gather(found, shipped=False, world=WORLD)
+    assert list(blind.contenders) == ["LSTM"]
+    seeing = gather(found, shipped=False, world=WORLD, frames="here", pixel_episodes=5)
+    assert list(seeing.contenders) == ["LSTM", "LSTM, pixels"]
+    assert seeing.world_of("LSTM, pixels") == replace(WORLD, frames="here")
+    assert seeing.world_of("LSTM") == seeing.world_of("oracle") == WORLD
+
+
+def test_policies_that_are_the_same_on_streets_are_shown_once(material):
+    names = ("within-task", "edges-inverse", "hand-coded", "oracle")
+    assert material.references(names) == ["within-task", "edges-inverse", "oracle"]
+
+
+def test_cities_share_compiled_programs(cities):
+    paris, village = (make_shared(replace(WORLD, city=name)) for name in ("paris_se", "village"))
+    assert paris.options == village.options
+    assert not np.array_equal(paris.pool.worlds.next_state, village.pool.worlds.next_state)
+
+
+def test_thinking_time_compares_runs_that_trained_as_long(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(thinking_time, "REFERENCES", ())
+    write_run(tmp_path / "longer", replace(CONFIG, seed=2), steps=4000, goals=9.0)
+    write_run(tmp_path / "aborted", replace(CONFIG, seed=3), steps=100, goals=1.0)
+    material = gather(read_runs([runs, tmp_path], "streetlearn"), shipped=False, world=WORLD)
+    rows = thinking_time.table(material)
+    ends = {row["run"]: row for row in rows if row["kind"] == "end"}
+    # All kinds reached 1040 steps; the longer run was first looked at after 2000, another never got there.
+    assert set(ends) == {"one", "two", "four-0", "four-1"}
+    assert {row["iterations"]: row["goals_per_episode"] for row in ends.values()} == {1: 2.0, 2: 3.0, 4: 6.0}
+    four = [row for row in ends.values() if row["iterations"] == 4]
+    assert thinking_time.spread(four) == pytest.approx(np.sqrt(2))
+    assert summary(four, "goals_per_episode") == pytest.approx((5.0, 1.0))
+    assert len([row for row in rows if row["kind"] == "curve"]) == 2 * 6
+    with pytest.raises(NotAvailable, match="no run of an EPN"):
+        thinking_time.table(gather([], shipped=False, world=WORLD))
+
+
+def test_a_single_seed_has_the_error_of_its_episodes():
+    row = {"source": "x", "share": 0.5, "share_stderr": 0.1}
+    assert summary([row], "share", 100.0) == pytest.approx((50.0, 10.0))
+
+
+def test_every_seed_is_scored_in_larger_neighbourhoods(material, monkeypatch):
+    monkeypatch.setattr(more_intersections, "INTERSECTIONS", (7,))
+    monkeypatch.setattr(more_intersections, "REFERENCES", ())
+    monkeypatch.setattr(
+        more_intersections, "epns", lambda material, observations="symbols": only_epn(material, observations)
+    )
+    rows = more_intersections.table(material)
+    assert [(row["agent"], row["source"]) for row in rows] == [("EPN", "run four-0"), ("EPN", "run four-1")]
+    assert {(row["city"], row["intersections"], row["observations"]) for row in rows} == {
+        ("paris_se", 7, "symbols")
+    }
+    world = replace(WORLD, num_intersections=7)
+    completed = material.completed("EPN, four-1", world, 8, new_symbols=True)
+    assert rows[1]["goals_per_episode"] == completed.sum(axis=0).mean()
+    assert isinstance(draw(more_intersections, rows), Figure)  # pyright: ignore[reportArgumentType]
+
+
+def only_epn(material, observations):
+    """In place of all EPNs: each would be compiled."""
+    return [material.epn()] if observations == "symbols" else []
+
+
+def test_neighbourhoods_are_tables_and_pictures(material):
+    rows = neighbourhoods.table(material)
+    assert isinstance(rows, neighbourhoods.PicturedRows)
+    assert {row["city"] for row in rows} == {"paris_se"}
+    for size in (5, 7, 9):
+        ours = [row for row in rows if row["intersections"] == size]
+        # Every street can be walked back.
+        pairs = sorted((row["node"], row["leads_to"]) for row in ours)
+        assert pairs == sorted((b, a) for a, b in pairs)
+        leaving = [row["node"] for row in ours]
+        # The last node may make two more of them at once.
+        assert size <= sum(leaving.count(node) > 2 for node in set(leaving)) <= size + 2
+    numbered = [row["view"] for row in rows if row["view"]]
+    assert sorted(numbered) == list(range(1, len(rows.views) + 1))
+    assert rows.views.std() > 10  # there is something to be seen
+    assert isinstance(draw(neighbourhoods, rows), Figure)  # pyright: ignore[reportArgumentType]
+
+
+def test_which_cities_were_trained_on(material, cities):
+    assert other_cities.training_cities(material) == {"village"}
+    named = replace(CONFIG, world=replace(TRAINED_IN, city="rome,village"))
+    epn = replace(material.epn(), config=named)
+    assert other_cities.training_cities(replace(material, contenders={"EPN": epn})) == {"rome", "village"}
+
+
+def test_tasks_of_an_episode_by_hand():
+    column = lambda *values: np.asarray(values)[:, None]  # noqa: E731
+    trace = SimpleNamespace(
+        state=column(0, 1, 2, 0, 1), goal=column(2, 2, 1, 1, 0), completed=column(0, 1, 0, 1, 0)
+    )
+    distance = np.asarray([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+    assert tasks_of(trace, 0, distance) == [  # pyright: ignore[reportArgumentType]
+        {"end": 2, "steps": 2, "shortest": 2},
+        {"end": 4, "steps": 2, "shortest": 2},
+    ]
+
+
+def test_a_shipped_agent_is_evaluated_in_any_city_file(shipped, cities, monkeypatch, capsys):
+    monkeypatch.setattr(cards, "FOLDER", shipped)
+    command = "evaluate --world streetlearn --pretrained epn-streetlearn-symbols --episodes 8 --json"
+    small = f"--world.city {cities / 'village.gexf.gz'} --world.pool-size 4 --world.episode-steps 12"
+    main([*command.split(), *small.split()])
+    result = json.loads(capsys.readouterr().out)
+    assert result["policy"] == "epn-streetlearn-symbols"
+    assert result["world"]["city"].endswith("village.gexf.gz")
+    assert result["episodes"] == 8
+
+
+def test_the_demo_shows_an_episode_on_the_map(shipped, cities, monkeypatch):
+    monkeypatch.setattr(street_demo, "POOL_SIZE", 4)
+    monkeypatch.setattr(streetlearn, "WORLD", WORLD)
+    monkeypatch.setattr(street_demo, "REFERENCES", ("oracle",))
+    monkeypatch.setattr(steps_to_goal, "REFERENCES", ("oracle",))
+    section = street_demo.street_section(episodes=8, seed=3, say=lambda text: None, folder=shipped)
+    assert section is not None
+    assert [scores.policy for scores in section.scores] == ["EPN", "oracle"]
+    data = json.loads(section.animation.split("const STREETS = ")[1].split(";\n")[0])
+    assert len(data["places"]) == WORLD.episode_steps + 1
+    assert len(data["views"]) == len(data["lines"]) == len(data["symbols"]) > max(data["places"])
+    assert data["views"][0].startswith("data:image/jpeg;base64,")
+    assert sum(data["completed"]) == len(data["tasks"])
+    assert [result.entry.missing for result in section.results] == [""]
+
+
+def test_the_demo_does_without_an_agent_of_streets(cities, tmp_path):
+    assert street_demo.street_section(episodes=8, seed=3, say=lambda text: None, folder=tmp_path) is None
+
+
+def test_an_unknown_figure_is_named(runs, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["experiment", "streetlearn", "--only", "fig9", "--no-shipped", "--out", str(tmp_path)])
+    assert "--only: unknown figure 'fig9'; known: neighbourhoods" in capsys.readouterr().err
