@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rapidtask.experiments import steps_to_goal, streetlearn
 from rapidtask.experiments.material import Material, gather
@@ -60,7 +61,7 @@ def street_section(
     )
 
 
-FIGURE = Retitled(
+FIGURE: Any = Retitled(
     steps_to_goal.NAME,
     "Streets: steps to the n-th goal (paper, Figure 3e)",
     steps_to_goal.CAPTION,
