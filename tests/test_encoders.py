@@ -6,8 +6,9 @@ import pytest
 
 from epn_histories import assert_same, fill, quick_jit
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import Embeddings, OrthonormalEncoder, PixelEncoder, SymbolEncoder
+from rapidtask.agents.encoders import Embeddings, OrthonormalEncoder, SymbolEncoder
 from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.vision import ResidualEncoder, WhitenedEncoder
 from rapidtask.envs.environment import TimeStep
 
 
@@ -17,7 +18,7 @@ def cosine(a, b):
 
 @pytest.fixture(scope="module")
 def vision():
-    return fill(lambda key: PixelEncoder(64, key))
+    return fill(lambda key: ResidualEncoder(64, key))
 
 
 def frames(*shape, seed=0):
@@ -139,3 +140,36 @@ def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(ma
     swapped = jax.tree.map(lambda x: x[:, ::-1], timesteps)
     assert_same(run(swapped, own[::-1])[0], unrolled[:, ::-1], 1e-5)
     assert float(jnp.abs(run(timesteps, own[::-1])[0] - unrolled).max()) > 1e-4
+
+
+def smooth_frames(count, seed):
+    """Frames of a few large patches of colour each: alike in their statistics, different from each other."""
+    patches = np.random.default_rng(seed).integers(0, 256, (count, 7, 7, 3))
+    return jnp.asarray(patches.repeat(12, axis=1).repeat(12, axis=2), jnp.uint8)
+
+
+def test_whitened_views_are_told_apart_where_the_encoder_was_not_fitted():
+    encoder = WhitenedEncoder(32).fit(smooth_frames(400, seed=0))
+    views = smooth_frames(20, seed=1)
+    noisy = np.asarray(views, float) + np.random.default_rng(2).normal(0, 8, views.shape)
+    embeddings = encoder(jnp.concatenate([views, jnp.asarray(noisy.clip(0, 255), jnp.uint8)]))
+    np.testing.assert_allclose(jnp.linalg.norm(embeddings.table, axis=-1), 1, atol=1e-4)
+    ids = jnp.arange(40)
+    alike = np.asarray(embeddings.similarity(ids[:, None], ids[None]))
+    np.testing.assert_allclose(np.diag(alike), 1, atol=1e-4)
+    assert np.diag(alike[:20, 20:]).min() > 0.9
+    assert (alike[:20, :20] - np.eye(20)).max() < 0.3
+
+
+def test_whitened_components_have_equal_variance_and_no_gradient():
+    frames = smooth_frames(400, seed=0)
+    encoder = WhitenedEncoder(32).fit(frames)
+    components = (encoder._shrink(frames) - encoder.mean) @ encoder.axes
+    np.testing.assert_allclose(components.var(0), 1, rtol=1e-2)
+    gradient = eqx.filter_grad(lambda e: jnp.sum(e(frames[:4]).table ** 3))(encoder)
+    assert all(float(jnp.abs(leaf).max()) == 0 for leaf in jax.tree.leaves(gradient))
+
+
+def test_fewer_frames_than_components_give_finite_embeddings():
+    encoder = WhitenedEncoder(32).fit(smooth_frames(5, seed=0))
+    assert bool(jnp.isfinite(encoder(smooth_frames(3, seed=1)).table).all())

@@ -164,7 +164,9 @@ def test_unrolling_gives_what_acting_gave(config, environment):
 def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, learned, rollout, environment):
     """Off-policy targets of single steps are those of whole sequences under the new weights."""
     agent = shuffled_update[0].learned.agent
-    prepared = eqx.filter_jit(lambda a: prepare(a, environment, REWARD_ONLY, rollout, on_policy=False))(agent)
+    prepared = eqx.filter_jit(
+        lambda a: prepare(a, environment, REWARD_ONLY, rollout, a.embed(), on_policy=False)
+    )(agent)
     output, _ = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed()))(agent)
     log_probability = log_probability_of(output.logits[:-1], rollout.actions)
     targets = targets_of(rollout, output.value, log_probability, REWARD_ONLY)
@@ -175,11 +177,11 @@ def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, l
 
 def test_labels_are_no_inputs(learned, rollout, environment):
     """Other labels change the value-map loss and nothing that the agent computes."""
-    samples = eqx.filter_jit(lambda a: prepare(a, environment, LEARNING, rollout, on_policy=True))(
+    samples = eqx.filter_jit(lambda a: prepare(a, environment, LEARNING, rollout, a.embed(), on_policy=True))(
         learned.agent
     )
     samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
-    loss = eqx.filter_jit(lambda s: sample_loss(learned, s, LEARNING, WEIGHTS)[1])
+    loss = eqx.filter_jit(lambda s: sample_loss(learned, s, None, LEARNING, WEIGHTS)[1])
     others = jax.tree.map(lambda x: x[::-1], samples.labels)
     before, after = loss(samples), loss(eqx.tree_at(lambda s: s.labels, samples, others))
     for name in ("policy_loss", "value_loss", "entropy"):
@@ -210,6 +212,7 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
         jnp.asarray(happened),
         eqx.tree_at(lambda m: m.count, memory, count),
         None,
+        zeros,
     )
     order = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(1)))
     minibatch_size = min(minibatch_size, num_samples)

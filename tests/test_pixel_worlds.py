@@ -1,5 +1,7 @@
 """Street worlds seen in pixels: the right frame for every state, in adapters, evaluation and training."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,7 +18,7 @@ from rapidtask.envs.gymnasium_env import StreetLearnEnv, StreetLearnVectorEnv
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation.episodes import run_episodes
-from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.config import LearningConfig, epn_for
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.views.frame_build import build_store
@@ -132,6 +134,25 @@ def test_an_agent_of_pixels_is_trained_and_evaluated(options):
     policy = make_learned_policy(state.learner.learned.agent, environment)
     completed = run_episodes(environment, policy, 3, seed=0)
     assert completed.shape == (6, 3)
+
+
+def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options):
+    """The encoder is fitted to the worlds' frames and stays; a minibatch looks up each step's own world."""
+    environment = options.make()
+    config = LearningConfig(num_envs=4, minibatch_size=8, passes=2)
+    trainer = Trainer(environment, replace(epn_for("fast"), width=8), config, total_steps=28, seed=0)
+    state = trainer.init(environment)
+    weights = lambda s: jax.tree.map(np.array, eqx.filter(s.learner.learned.agent, eqx.is_array))  # noqa: E731
+    before = weights(state)
+    assert np.abs(before.encoder.axes).max() > 0
+    state, metrics = trainer.iterate(environment, state)
+    after = weights(state)
+    assert np.array_equal(before.encoder.axes, after.encoder.axes)
+    assert np.abs(before.readout.layers[0].weight - after.readout.layers[0].weight).max() > 0
+    assert float(metrics["skipped_updates"]) == 0
+    assert {"map_rows", "map_readout", "map_actions"} < metrics.keys()
+    policy = make_learned_policy(state.learner.learned.agent, environment)
+    assert run_episodes(environment, policy, 3, seed=0).shape == (6, 3)
 
 
 def test_what_an_agent_sees_does_not_depend_on_the_labels(options):

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import Embeddings, PixelEncoder
+from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.lstm import LSTMConfig
 from rapidtask.agents.merlin import MerlinConfig, View, inverse_lengths, later_rows
 from rapidtask.agents.mra import MRAConfig, contrastive_loss
 from rapidtask.agents.slots import SlotMemory, attention_weights, join_rows, visible_rows
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import TimeStep
 
 NUM_OBSERVATIONS, NUM_ACTIONS, EPISODE_STEPS = 7, 4, 9

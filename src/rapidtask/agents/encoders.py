@@ -5,7 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 class Embeddings(eqx.Module):
@@ -15,6 +15,12 @@ class Embeddings(eqx.Module):
     """Embedding of each observation id."""
     exact: bool = eqx.field(static=True)
     """Whether two embeddings are alike only if their ids are equal, as for symbols."""
+    sharpness: float = eqx.field(static=True, default=1.0)
+    """Power that cosines are raised to, if not 1: then opposite embeddings are no more than unlike."""
+
+    def of_environments(self, index: Int[Array, " B"]) -> Embeddings:
+        """Of a table for each environment, those of some of them."""
+        return eqx.tree_at(lambda e: e.table, self, self.table[index])
 
     def look_up(self, ids: Int[Array, "*B"]) -> Float[Array, "*B D"]:
         """Embeddings of ids `[B, …]`; with a table per environment the leading axis is its own."""
@@ -26,12 +32,14 @@ class Embeddings(eqx.Module):
         return gather_rows(flat.reshape(*self.table.shape[:-1], -1), ids)
 
     def similarity(self, a: Int[Array, "*B"], b: Int[Array, "*B"]) -> Float[Array, "*B"]:
-        """Cosine of the embeddings of two arrays of ids `[B, …]` that broadcast against each other."""
+        """Cosine, sharpened, of the embeddings of two arrays of ids `[B, …]` that broadcast."""
         if self.exact:
             return (a == b).astype(self.table.dtype)
         norm = jnp.sqrt(jnp.sum(jnp.square(self.table), -1, keepdims=True) + 1e-8)
         unit = self.table / norm
         cosines = unit @ jnp.swapaxes(unit, -1, -2)
+        if self.sharpness != 1.0:
+            cosines = jnp.maximum(cosines, 0.0) ** self.sharpness
         if cosines.ndim == 2:
             return cosines[a, b]
         return jax.vmap(lambda table, a, b: table[a, b])(cosines, a, b)
@@ -76,57 +84,3 @@ class OrthonormalEncoder(Encoder):
     def __call__(self, frames: Array | None = None) -> Embeddings:
         """See `Encoder`."""
         return Embeddings(jnp.eye(self.width)[jnp.arange(self.num_observations) % self.width], exact=True)
-
-
-class PixelEncoder(Encoder):
-    """The paper's vision network: IMPALA's residual net (16, 32, 32 channels, a block each), linear to D."""
-
-    stages: list[ResidualStage]
-    linear: eqx.nn.Linear
-
-    CHANNELS = (16, 32, 32)
-
-    def __init__(self, width: int, key: PRNGKeyArray, *, frame_size: int = 84):
-        keys = jax.random.split(key, len(self.CHANNELS) + 1)
-        inputs = (3, *self.CHANNELS[:-1])
-        self.stages = [ResidualStage(i, o, k) for i, o, k in zip(inputs, self.CHANNELS, keys, strict=False)]
-        side = frame_size
-        for _ in self.stages:
-            side = (side + 1) // 2
-        self.linear = eqx.nn.Linear(side * side * self.CHANNELS[-1], width, key=keys[-1])
-
-    def __call__(self, frames: UInt8[Array, "*B V H W 3"] | None = None) -> Embeddings:
-        """Embed frames: uint8 until here."""
-        if frames is None:
-            raise ValueError("a pixel encoder needs the world's frames")
-        flat = frames.reshape(-1, *frames.shape[-3:])
-        table = jax.vmap(self.embed_frame)(flat)
-        return Embeddings(table.reshape(*frames.shape[:-3], -1), exact=False)
-
-    def embed_frame(self, frame: UInt8[Array, "H W 3"]) -> Float[Array, " D"]:
-        """Embed one frame."""
-        x = jnp.moveaxis(frame, -1, 0).astype(jnp.float32) / 255
-        for stage in self.stages:
-            x = stage(x)
-        return self.linear(jax.nn.relu(x).reshape(-1))
-
-
-class ResidualStage(eqx.Module):
-    """Convolution, max-pooling by 2, then one residual block."""
-
-    convolution: eqx.nn.Conv2d
-    block: list[eqx.nn.Conv2d]
-
-    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
-        keys = jax.random.split(key, 3)
-        self.convolution = eqx.nn.Conv2d(num_in, num_out, 3, padding=1, key=keys[0])
-        self.block = [eqx.nn.Conv2d(num_out, num_out, 3, padding=1, key=k) for k in keys[1:]]
-
-    def __call__(self, x: Float[Array, "C H W"]) -> Float[Array, "D h w"]:
-        """Apply the stage."""
-        x = self.convolution(x)
-        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3), (1, 2, 2), "SAME")
-        y = x
-        for convolution in self.block:
-            y = convolution(jax.nn.relu(y))
-        return x + y

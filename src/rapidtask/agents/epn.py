@@ -12,9 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp, RowTrace
-from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder, PixelEncoder, SymbolEncoder
+from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder, SymbolEncoder
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
+from rapidtask.agents.vision import Vision, make_pixel_encoder
 from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 
@@ -51,6 +52,8 @@ class EPNConfig:
     """Tell rows the goal before planning; else only the policy knows it."""
     symbols: Literal["learned", "fixed"] = "learned"
     """Learned embeddings of symbols, or fixed orthonormal ones."""
+    vision: Vision = "resnet"
+    """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
     boundary: Literal["arrival", "as_seen"] = "arrival"
     """A completed task's row leads to its goal, or to what is seen next (a false row after a respawn)."""
     write: Literal["after", "before"] = "after"
@@ -120,7 +123,7 @@ class EPN(Agent):
             raise InputError("locate needs match: it is a comparison of places")
         keys = iter(jax.random.split(key, 10))
         if pixels:
-            self.encoder = PixelEncoder(width, next(keys))
+            self.encoder = make_pixel_encoder(config.vision, width, next(keys))
         elif config.symbols == "fixed":
             if num_observations > width and not config.match:
                 raise InputError(f"{num_observations} fixed symbols need match, or a width of as many")
@@ -159,7 +162,8 @@ class EPN(Agent):
         num_steps, batch_size = timesteps.action.shape
         flatten = lambda x: x.reshape(num_steps * batch_size, *x.shape[2:])  # noqa: E731
         if embeddings.table.ndim == 3:
-            embeddings = Embeddings(jnp.tile(embeddings.table, (num_steps, 1, 1)), embeddings.exact)
+            tiled = jnp.tile(embeddings.table, (num_steps, 1, 1))
+            embeddings = eqx.tree_at(lambda e: e.table, embeddings, tiled)
         output = self.act(jax.tree.map(flatten, memories), jax.tree.map(flatten, timesteps), embeddings)
         shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), output.without_rows())
         rows = output.rows

@@ -24,6 +24,7 @@ from rapidtask.agents.recurrent import (
     make_encoder,
     timestep_inputs,
 )
+from rapidtask.agents.vision import Vision
 from rapidtask.envs.environment import TimeStep
 
 
@@ -39,6 +40,8 @@ class LSTMConfig:
     """Units of the LSTM."""
     policy_width: int = 200
     """Units of each layer of the policy network."""
+    vision: Vision = "resnet"
+    """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
     def make(
         self,
@@ -68,7 +71,9 @@ class LSTMAgent(Agent):
     ):
         keys = jax.random.split(key, 4)
         num_inputs = input_width(config.embedding_width, num_actions)
-        self.encoder = make_encoder(num_observations, config.embedding_width, keys[0], pixels=pixels)
+        self.encoder = make_encoder(
+            num_observations, config.embedding_width, keys[0], pixels=pixels, vision=config.vision
+        )
         self.torso = Linear(num_inputs, config.torso_width, keys[1])
         self.lstm = LSTM(config.torso_width, config.width, keys[2])
         self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, num_actions, keys[3])

@@ -34,6 +34,7 @@ from rapidtask.agents.slots import (
     sum_rows,
     visible_rows,
 )
+from rapidtask.agents.vision import Vision
 from rapidtask.envs.environment import TimeStep
 
 
@@ -59,6 +60,8 @@ class MerlinConfig:
     """Weight of the reconstruction losses."""
     policy_width: int = 200
     """Units of each layer of the policy network."""
+    vision: Vision = "resnet"
+    """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
     def make(
         self,
@@ -143,7 +146,9 @@ class MerlinAgent(Agent):
         num_inputs = input_width(embedding, num_actions)
         num_context = 2 * width + config.num_heads * self.read_width
         share = num_inputs / (num_inputs + num_context)
-        self.encoder = make_encoder(num_observations, embedding, next(keys), pixels=pixels)
+        self.encoder = make_encoder(
+            num_observations, embedding, next(keys), pixels=pixels, vision=config.vision
+        )
         self.latent_inputs = Linear(num_inputs, 2 * latent, next(keys), scale=share**0.5)
         self.latent_context = Linear(
             num_context, 2 * latent, next(keys), bias=False, scale=(1 - share) ** 0.5

@@ -34,6 +34,7 @@ from rapidtask.agents.slots import (
     sum_rows,
     visible_rows,
 )
+from rapidtask.agents.vision import Vision
 from rapidtask.envs.environment import TimeStep
 
 
@@ -59,6 +60,8 @@ class MRAConfig:
     """Weight of the contrastive loss."""
     policy_width: int = 200
     """Units of each layer of the policy network."""
+    vision: Vision = "resnet"
+    """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
     def make(
         self,
@@ -131,7 +134,9 @@ class MRAAgent(Agent):
         num_inputs = input_width(config.embedding_width, num_actions)
         slot = torso + width
         self.config, self.num_actions, self.num_slots = config, num_actions, num_slots
-        self.encoder = make_encoder(num_observations, config.embedding_width, next(keys), pixels=pixels)
+        self.encoder = make_encoder(
+            num_observations, config.embedding_width, next(keys), pixels=pixels, vision=config.vision
+        )
         self.torso = Linear(num_inputs, torso, next(keys))
         self.lstm = LSTM(torso, width, next(keys))
         self.lstm_reads = Linear(slot, 4 * width, next(keys), bias=False, scale=0.5**0.5)

@@ -85,4 +85,12 @@ def epn_for(recipe: str) -> EPNConfig:
     """The EPN that a recipe trains by default."""
     if recipe == "paper":
         return EPNConfig()
-    return replace(EPNConfig(), block="residual", match=True, locate=True, write="before", symbols="fixed")
+    return replace(
+        EPNConfig(),
+        block="residual",
+        match=True,
+        locate=True,
+        write="before",
+        symbols="fixed",
+        vision="whitened",
+    )

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from rapidtask.agents.agent import Agent, AgentOutput
+from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.envs.environment import Environment, TimeStep
@@ -43,6 +44,8 @@ class Samples(eqx.Module):
     memory: Memory | None
     """Experienced transitions: what the EPN plans over, and what the labels were computed from."""
     labels: PrivilegedLabels | None
+    environment: Int[Array, "*B"]
+    """Which environment of the rollout each step is from: frames are embedded per environment."""
 
 
 class Weights(eqx.Module):
@@ -52,7 +55,13 @@ class Weights(eqx.Module):
 
 
 def prepare(
-    agent: Agent, environment: Environment, config: LearningConfig, rollout: Rollout, *, on_policy: bool
+    agent: Agent,
+    environment: Environment,
+    config: LearningConfig,
+    rollout: Rollout,
+    embeddings: Embeddings,
+    *,
+    on_policy: bool,
 ) -> Samples:
     """Targets, memories and labels `[T, B]` of a rollout.
 
@@ -61,13 +70,13 @@ def prepare(
         environment: gives the rules that labels are inferred with.
         config: options of learning.
         rollout: what to learn from.
+        embeddings: the embedded observation tables of its environments.
         on_policy: whether the weights are still those that acted; else V-trace corrects for the change.
     """
     assert isinstance(agent, EPN)
     memories, _ = agent.recall_all(rollout.agent_state, rollout.timesteps)
     values, log_probability = rollout.values, rollout.log_probability
     if not on_policy:
-        embeddings = agent.embed()
         output = jax.lax.map(
             lambda step: agent.act(step[0], step[1], embeddings, bucketed=True), (memories, rollout.timesteps)
         )
@@ -83,6 +92,7 @@ def prepare(
         rollout.happened,
         memories,
         label_all(memories, timesteps, environment, config) if config.value_map_weight else None,
+        jnp.broadcast_to(jnp.arange(rollout.actions.shape[1]), rollout.actions.shape),
     )
 
 
@@ -110,13 +120,22 @@ def label_all(
 
 
 def sample_loss(
-    learned: Learned, samples: Samples, config: LearningConfig, weights: Weights
+    learned: Learned, samples: Samples, views: Embeddings | None, config: LearningConfig, weights: Weights
 ) -> tuple[Float[Array, ""], Metrics]:
-    """Loss of independent samples `[B]` whose targets are already known."""
+    """Loss of independent samples `[B]` whose targets are already known.
+
+    Args:
+        learned: what is to be changed.
+        samples: the steps.
+        views: in pixel worlds, the embedded frames of every environment.
+        config: options of learning.
+        weights: weights of the loss's parts.
+    """
     agent = learned.agent
     assert isinstance(agent, EPN)
     assert samples.memory is not None
-    output = agent.act(samples.memory, samples.timestep, agent.embed())
+    embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
+    output = agent.act(samples.memory, samples.timestep, embeddings)
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
     ratio = jax.lax.stop_gradient(ratio)

@@ -93,8 +93,7 @@ def embed_table(agent: Agent, environment: Environment, frame_ids: Int[Array, "B
         return agent.embed()
     pool = environment.pool
     # One environment after the other: the features of all frames at once would be gigabytes.
-    embed = lambda ids: agent.embed(pool.look_up_frames(ids)).table  # noqa: E731
-    return Embeddings(jax.lax.map(embed, frame_ids), exact=False)
+    return jax.lax.map(lambda ids: agent.embed(pool.look_up_frames(ids)), frame_ids)
 
 
 def log_probability_of(logits: Float[Array, "*B A"], actions: Int[Array, "*B"]) -> Float[Array, "*B"]:

@@ -17,6 +17,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPN
+from rapidtask.agents.vision import WhitenedEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
@@ -98,6 +99,9 @@ class Trainer:
 
     def init(self, environment: Environment) -> TrainState:
         """The state before the first iteration."""
+        return fit_vision(self._make_state(environment), environment)
+
+    def _make_state(self, environment: Environment) -> TrainState:
         if self.mesh is None:
             return eqx.filter_jit(self._init)(environment)
         shapes = eqx.filter_eval_shape(self._init, environment)
@@ -157,6 +161,19 @@ class Trainer:
         )
         dynamic, metrics = run(world, dynamic)
         return eqx.combine(dynamic, static), metrics
+
+
+def fit_vision(state: TrainState, environment: Environment) -> TrainState:
+    """Fit an encoder of frames that is not trained to the frames of the first worlds."""
+    encoder = state.learner.learned.agent.encoder
+    if not isinstance(encoder, WhitenedEncoder):
+        return state
+    ids, frames = environment.pool.frame_ids, environment.pool.frames
+    assert ids is not None
+    assert frames is not None
+    fitted = encoder.fit(frames[np.unique(ids[ids >= 0])])
+    place = lambda new, old: jax.device_put(new, old.sharding)  # noqa: E731
+    return eqx.tree_at(lambda s: s.learner.learned.agent.encoder, state, jax.tree.map(place, fitted, encoder))
 
 
 def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:

@@ -12,9 +12,10 @@ import optax
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import PixelEncoder
+from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPN, in_fewest_slots
 from rapidtask.agents.memory import Memory
+from rapidtask.agents.vision import ResidualEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import (
@@ -26,7 +27,7 @@ from rapidtask.learning.losses import (
     sample_loss,
     sequence_loss,
 )
-from rapidtask.learning.rollout import Rollout
+from rapidtask.learning.rollout import Rollout, embed_table
 
 NUM_CHUNKS = 4
 """A shuffled minibatch is computed in this many parts, sorted by how full the memories are."""
@@ -72,14 +73,21 @@ class Updater:
         self, state, rollout, environment, weights, key, *, on_policy
     ) -> tuple[LearnerState, Metrics]:
         """Minibatches of single steps: the EPN's output depends on its memory, not on earlier outputs."""
-        samples = prepare(state.learned.agent, environment, self.config, rollout, on_policy=on_policy)
+        agent = state.learned.agent
+        embeddings = embed_table(agent, environment, rollout.frame_ids)
+        # Frames are embedded once a pass: their encoder is not changed by what is learned here.
+        views = None if rollout.frame_ids is None else embeddings
+        samples = prepare(agent, environment, self.config, rollout, embeddings, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(learned: Learned, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:
             # One program for all chunks; each runs it with as few slots as its memories need.
             chunks = jax.lax.map(
-                lambda i: self._chunk_gradient(learned, jax.tree.map(lambda x: x[i], samples), weights), index
+                lambda i: self._chunk_gradient(
+                    learned, jax.tree.map(lambda x: x[i], samples), views, weights
+                ),
+                index,
             )
             # A chunk counts by how many of its steps happened; the last one may hold steps to leave out.
             happened = samples.happened[index].sum(axis=1)
@@ -88,11 +96,13 @@ class Updater:
 
         return self._minibatches(state, order, compute)
 
-    def _chunk_gradient(self, learned: Learned, samples: Samples, weights: Weights) -> tuple[Any, Metrics]:
+    def _chunk_gradient(
+        self, learned: Learned, samples: Samples, views: Embeddings | None, weights: Weights
+    ) -> tuple[Any, Metrics]:
         def compute(memory: Memory) -> tuple[Any, Metrics]:
             cut = eqx.tree_at(lambda s: s.memory, samples, memory)
             loss = eqx.filter_value_and_grad(sample_loss, has_aux=True)
-            (_, metrics), gradient = loss(learned, cut, self.config, weights)
+            (_, metrics), gradient = loss(learned, cut, views, self.config, weights)
             return gradient, metrics
 
         assert samples.memory is not None
@@ -144,8 +154,8 @@ class Updater:
 
 def shuffles(config: LearningConfig, agent: Agent) -> bool:
     """Whether minibatches are drawn from single steps."""
-    # With pixels a minibatch embeds the frames of its environments: few of them, then, and all their steps.
-    return config.shuffle and isinstance(agent, EPN) and not isinstance(agent.encoder, PixelEncoder)
+    # A network that sees is trained on the frames of few environments, then, and all their steps.
+    return config.shuffle and isinstance(agent, EPN) and not isinstance(agent.encoder, ResidualEncoder)
 
 
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import Embeddings, PixelEncoder
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
 from rapidtask.policies.policy import Policy
@@ -35,9 +35,8 @@ class LearnedPolicy(Policy):
             return self.initial_batch(batch_size)
         pool = self.pool
         # One environment after the other: a batch's frames and their features at once would be gigabytes.
-        embed = lambda world: self.agent.embed(pool.look_up_frames(pool.frames_of(world))).table  # noqa: E731
-        tables = jax.lax.map(embed, env_states.world)
-        return self.initial_batch(batch_size), Embeddings(tables, exact=False)
+        embed = lambda world: self.agent.embed(pool.look_up_frames(pool.frames_of(world)))  # noqa: E731
+        return self.initial_batch(batch_size), jax.lax.map(embed, env_states.world)
 
     def step_batch(self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState):
         """See `Policy`."""

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import PixelEncoder
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import WorldOptions
 from rapidtask.envs.street_options import StreetLearn

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.planner import AllToAll
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.errors import InputError
 from rapidtask.learning.checkpoint import named_arrays
 
 OPTIONS = frozenset(
     (
         *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
-        *("locate", "goal_in_rows", "symbols", "boundary", "write"),
+        *("locate", "goal_in_rows", "symbols", "vision", "boundary", "write"),
     )
 )
 """Options of the EPN that the page's network knows."""

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.encoders import PixelEncoder
 from rapidtask.agents.epn import EPN
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import to_numpy
 from rapidtask.evaluation.episodes import episode_keys
