@@ -62,7 +62,7 @@ def rollout(environment, agent) -> Rollout:
 def learned(environment, agent) -> Learned:
     start = lambda: start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))  # noqa: E731
     actors = eqx.filter_eval_shape(start)
-    return Learned(agent, make_heads(agent, actors, environment, jax.random.key(6)))
+    return Learned(agent, make_heads(agent, actors, environment, LEARNING, jax.random.key(6)))
 
 
 @cache
@@ -112,7 +112,7 @@ def test_few_planning_rows_learn_the_value_map_too(rollout, environment):
     actors = eqx.filter_eval_shape(
         lambda: start_actors(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS))
     )
-    learned = Learned(agent, make_heads(agent, actors, environment, jax.random.key(6)))
+    learned = Learned(agent, make_heads(agent, actors, environment, LEARNING, jax.random.key(6)))
     updater = Updater(replace(REWARD_ONLY, shuffle=True, value_map_weight=1.0), optax.sgd(0.1))
     state = LearnerState(learned, updater.optimiser.init(eqx.filter(learned, eqx.is_inexact_array)))
     go = eqx.filter_jit(updater.update)

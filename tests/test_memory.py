@@ -185,7 +185,8 @@ def compiled_labels(domain):
         agent = make_epn(memory="unique", write="before")
         memories = flatten(agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
         edges = jax.vmap(lambda memory: known_edges(memory, rules, NUM_OBSERVATIONS))(memories)
-        labels = jax.vmap(lambda m, t: label(m, t, rules, NUM_OBSERVATIONS))(memories, flatten(timesteps))
+        one = lambda m, t: label(m, t, rules, NUM_OBSERVATIONS, first_moves=True)  # noqa: E731
+        labels = jax.vmap(one)(memories, flatten(timesteps))
         return jax.tree.map(lambda x: x.reshape(NUM_STEPS, NUM_ENVS, *x.shape[1:]), (edges, labels))
 
     return quick_jit(run)
@@ -219,6 +220,11 @@ def test_labels_are_shortest_paths_over_what_was_experienced(domain, arguments):
                 else:
                     reached = to_goal.get(table[here, move])
                     assert after == reached if reached is not None else after >= NUM_OBSERVATIONS
+            for place in range(NUM_OBSERVATIONS):
+                paths = nx.all_shortest_paths(graph, here, place) if place in from_here else []
+                steps = {path[1] for path in paths if len(path) > 1}
+                begins = {m for m in range(rules.num_moves) if table.get((here, m)) in steps}
+                assert set(np.flatnonzero(labels.first[step, env, :, place])) == begins
 
 
 def known_graph(transitions, rules):

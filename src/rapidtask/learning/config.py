@@ -49,6 +49,9 @@ class LearningConfig:
     """Weight of the value-map loss; 0 learns from reward alone."""
     geometry: bool = True
     """Whether labels of the value map use what a torus tells about visited places, where the world is one."""
+    first_moves: bool = True
+    """Whether rows are also asked for the first move of the way to them, where labels are known paths and the
+    agent locates itself: a way can then be joined in the middle, twice as long as there are iterations."""
     optimiser: OptimiserName = "muon"
     """Muon for hidden matrices and Adam for the rest, or Adam, or the paper's RMSprop."""
     learning_rate: float = 5e-3

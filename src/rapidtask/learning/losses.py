@@ -91,7 +91,7 @@ def prepare(
         targets.values,
         rollout.happened,
         memories,
-        label_all(memories, timesteps, environment, config) if config.value_map_weight else None,
+        label_all(agent, memories, timesteps, environment, config) if config.value_map_weight else None,
         jnp.broadcast_to(jnp.arange(rollout.actions.shape[1]), rollout.actions.shape),
     )
 
@@ -111,12 +111,23 @@ def targets_of(
 
 
 def label_all(
-    memories: Memory, timesteps: TimeStep, environment: Environment, config: LearningConfig
+    agent: Agent, memories: Memory, timesteps: TimeStep, environment: Environment, config: LearningConfig
 ) -> PrivilegedLabels:
     """Labels `[T, B]` from the experienced transitions."""
-    rules, num_observations, geometry = environment.rules, environment.num_observations, config.geometry
-    one = lambda memory, timestep: label(memory, timestep, rules, num_observations, geometry=geometry)  # noqa: E731
+    one = partial(
+        label,
+        rules=environment.rules,
+        num_observations=environment.num_observations,
+        geometry=config.geometry,
+        first_moves=asks_first_moves(agent, environment, config),
+    )
     return jax.vmap(jax.vmap(one))(memories, timesteps)
+
+
+def asks_first_moves(agent: Agent, environment: Environment, config: LearningConfig) -> bool:
+    """Whether rows are asked for the first move of the way to them."""
+    by_geometry = config.geometry and environment.rules.torus_size is not None
+    return config.first_moves and isinstance(agent, EPN) and agent.config.locate and not by_geometry
 
 
 def sample_loss(
@@ -178,7 +189,7 @@ def sequence_loss(
     if learned.heads is not None and config.value_map_weight:
         timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
         memories = experienced(rollout, environment)
-        labels = label_all(memories, timesteps, environment, config)
+        labels = label_all(learned.agent, memories, timesteps, environment, config)
         flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
         part = learned.heads.action_loss(flat(acted.features), jax.tree.map(flat, labels))
         loss += config.value_map_weight * part

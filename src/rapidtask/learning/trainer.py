@@ -21,7 +21,7 @@ from rapidtask.agents.vision import WhitenedEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.losses import Learned, Metrics, Weights
+from rapidtask.learning.losses import Learned, Metrics, Weights, asks_first_moves
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, embed_table, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
@@ -129,7 +129,7 @@ class Trainer:
         actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
         heads = None
         if self.config.value_map_weight:
-            heads = make_heads(agent, actors, environment, heads_key)
+            heads = make_heads(agent, actors, environment, config=self.config, key=heads_key)
         learned = Learned(agent, heads)
         optimiser = self.optimiser.init(eqx.filter(learned, eqx.is_inexact_array))
         return TrainState(LearnerState(learned, optimiser), actors, key, jnp.zeros((), jnp.int32))
@@ -198,7 +198,9 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     )
 
 
-def make_heads(agent: Agent, actors: Actors, environment: Environment, key: PRNGKeyArray) -> ValueMapHeads:
+def make_heads(
+    agent: Agent, actors: Actors, environment: Environment, config: LearningConfig, key: PRNGKeyArray
+) -> ValueMapHeads:
     """Heads of the value-map loss that fit an agent."""
     embeddings = embed_table(agent, environment, environment.frames_of(actors.env_states))
     output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, embeddings)
@@ -207,8 +209,16 @@ def make_heads(agent: Agent, actors: Actors, environment: Environment, key: PRNG
         # No two places are further apart on the largest torus that has room in the world's table.
         furthest = max(furthest, math.isqrt(environment.num_observations))
     num_targets = 2 if isinstance(agent, EPN) and agent.config.locate else 1
+    first_moves = asks_first_moves(agent, environment, config)
+    if first_moves:
+        furthest = 2 * furthest
     return ValueMapHeads(
-        output.features.shape[-1], furthest, environment.rules.num_moves, key, num_targets=num_targets
+        output.features.shape[-1],
+        furthest,
+        environment.rules.num_moves,
+        key,
+        num_targets=num_targets,
+        first_moves=first_moves,
     )
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import AgentOutput, Linear
+from rapidtask.agents.agent import AgentOutput, Linear, RowTrace
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
 from rapidtask.learning.geometry import UNPLACED, cells_after_moves, place_on_torus, torus_distances
@@ -35,6 +35,8 @@ class PrivilegedLabels(eqx.Module):
     after: Int[Array, "*B M"]
     """Distance to the goal after each move from here, -1 if it leads to no place seen before (on a torus), or
     it is not known where it leads."""
+    first: Bool[Array, "*B M V"] | None
+    """Which moves begin a shortest known path from here to each observation, if rows are asked for that."""
 
 
 def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Array, "V M"]:
@@ -51,16 +53,33 @@ def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Arra
 
 
 def label(
-    memory: Memory, timestep: TimeStep, rules: Rules, num_observations: int, *, geometry: bool = False
+    memory: Memory,
+    timestep: TimeStep,
+    rules: Rules,
+    num_observations: int,
+    *,
+    geometry: bool = False,
+    first_moves: bool = False,
 ) -> PrivilegedLabels:
-    """Labels of one sample."""
+    """Labels of one sample. First moves are of known paths: with a torus's geometry there are none."""
     edges = known_edges(memory, rules, num_observations)
     here, goal = timestep.observation, timestep.goal
     hops = jnp.stack([plan(edges, jnp.arange(num_observations) == goal), reach(edges, here)])
     if geometry and rules.torus_size is not None:
-        return PrivilegedLabels(hops, *infer_on_torus(edges, here, goal, rules.torus_size))
+        return PrivilegedLabels(hops, *infer_on_torus(edges, here, goal, rules.torus_size), None)
     leads_to = edges[here]
-    return PrivilegedLabels(hops, hops, jnp.where(leads_to == UNKNOWN, -1, hops[0, leads_to]))
+    after = jnp.where(leads_to == UNKNOWN, -1, hops[0, leads_to])
+    first = begins_shortest_path(edges, leads_to, hops[1]) if first_moves else None
+    return PrivilegedLabels(hops, hops, after, first)
+
+
+def begins_shortest_path(
+    edges: Int[Array, "V M"], leads_to: Int[Array, " M"], from_here: Int[Array, " V"]
+) -> Bool[Array, "M V"]:
+    """Whether each move from here begins a shortest known path to each observation."""
+    from_next = jax.vmap(lambda start: reach(edges, start))(leads_to)
+    is_known = (leads_to != UNKNOWN)[:, None] & (from_here < edges.shape[0])
+    return is_known & (from_next + 1 == from_here)
 
 
 def infer_on_torus(
@@ -87,12 +106,22 @@ class ValueMapHeads(eqx.Module):
     """Per row after the current state is appended: "does not start here", or the distance it leads to."""
     action_head: Linear
     """On the policy's features: for each move "not known where it leads", or the distance after it."""
+    first_head: Linear | None
+    """Per row and iteration: "not known", or the move that begins a shortest path from here to where it leads
+    and to where it starts. A row in the middle then knows all of the way: what it takes to it, and on."""
     num_classes: int = eqx.field(static=True)
     num_targets: int = eqx.field(static=True)
     """1 to ask rows for the distance to the goal, 2 to ask also for that from here."""
 
     def __init__(
-        self, width: int, max_distance: int, num_moves: int, key: PRNGKeyArray, *, num_targets: int = 1
+        self,
+        width: int,
+        max_distance: int,
+        num_moves: int,
+        key: PRNGKeyArray,
+        *,
+        num_targets: int = 1,
+        first_moves: bool = False,
     ):
         # Distances up to what can be known, and "further".
         self.num_classes = max_distance + 2
@@ -101,6 +130,9 @@ class ValueMapHeads(eqx.Module):
         self.row_head = Linear(width, 2 * num_targets * self.num_classes, keys[0])
         self.readout_head = Linear(width, self.num_classes + 1, keys[1])
         self.action_head = Linear(width, num_moves * (self.num_classes + 1), keys[2])
+        self.first_head = (
+            Linear(width, 2 * (num_moves + 1), jax.random.fold_in(key, 3)) if first_moves else None
+        )
 
     def losses(
         self, output: AgentOutput, here: Int[Array, " B"], labels: PrivilegedLabels
@@ -125,10 +157,33 @@ class ValueMapHeads(eqx.Module):
 
         starts_here = trace.origin == here[:, None]
         successor = distance[:, 0, : trace.origin.shape[1]]
+        parts = {"rows": rows}
+        if self.first_head is not None:
+            parts["first"] = self._first_loss(trace, places, hops[:, 1], labels)
+            # Longer ways are for the summary to join from both ends; a row alone cannot know them.
+            within = hops[:, 0, : trace.origin.shape[1]] <= beliefs.shape[0]
+            successor = jnp.where(within, successor, far)
         target = jnp.where(starts_here, 1 + successor, 0)
         weight = trace.mask * jnp.where(starts_here, STARTS_HERE_WEIGHT, 1.0)
         readout = cross_entropy(self.readout_head(trace.readout), target, weight)
-        return {"rows": rows, "readout": readout, "actions": self.action_loss(output.features, labels)}
+        return parts | {"readout": readout, "actions": self.action_loss(output.features, labels)}
+
+    def _first_loss(
+        self, trace: RowTrace, places: Int[Array, "B 2N"], hops: Int[Array, "B 2N"], labels: PrivilegedLabels
+    ) -> Float[Array, ""]:
+        assert self.first_head is not None
+        assert labels.first is not None
+        begins = jnp.take_along_axis(labels.first, places[:, None], axis=2)  # [B, M, 2N]
+        iteration = jnp.arange(1, trace.beliefs.shape[0] + 1)[:, None, None, None]
+        begins = begins & (hops[:, None] <= iteration)  # [I, B, M, 2N]
+        target = jnp.concatenate([~begins.any(axis=2, keepdims=True), begins], axis=2).astype(jnp.float32)
+        target = target / target.sum(axis=2, keepdims=True)
+        num_classes = target.shape[2]
+        # [I, B, classes, 2, N] to [I, B, N, 2, classes]
+        target = jnp.moveaxis(target.reshape(*target.shape[:3], 2, -1), (2, 4), (4, 2))
+        logits = self.first_head(trace.beliefs).reshape(*trace.beliefs.shape[:3], 2, num_classes)
+        weight = jnp.broadcast_to(trace.mask[..., None], target.shape[:-1])
+        return 2 * soft_cross_entropy(logits, target, weight)
 
     def action_loss(self, features: Float[Array, "B F"], labels: PrivilegedLabels) -> Float[Array, ""]:
         """The part that needs no rows: any agent can be asked what its moves lead to."""
@@ -141,8 +196,13 @@ def cross_entropy(
     logits: Float[Array, "*B C"], target: Int[Array, "*B"], weight: Float[Array, "*B"] | Bool[Array, "*B"]
 ) -> Float[Array, ""]:
     """Weighted mean cross-entropy of classes."""
-    log_probability = jax.nn.log_softmax(logits)
     # A product with the one-hot target, because a gather's gradient is a slow scatter on the CPU.
-    one_hot = jax.nn.one_hot(target, logits.shape[-1])
-    per_item = -jnp.sum(one_hot * log_probability, axis=-1)
+    return soft_cross_entropy(logits, jax.nn.one_hot(target, logits.shape[-1]), weight)
+
+
+def soft_cross_entropy(
+    logits: Float[Array, "*B C"], target: Float[Array, "*B C"], weight: Float[Array, "*B"] | Bool[Array, "*B"]
+) -> Float[Array, ""]:
+    """Weighted mean cross-entropy of distributions over classes."""
+    per_item = -jnp.sum(target * jax.nn.log_softmax(logits), axis=-1)
     return jnp.sum(per_item * weight) / jnp.maximum(jnp.sum(weight), 1.0)
