@@ -83,6 +83,8 @@ def test_kinds_are_told_apart_and_every_seed_is_found(material):
     assert [material.find(name).config.seed for name in (first, second)] == [0, 1]
     assert material.seeds("EPN") == [first, second]
     assert material.seeds("MERLIN") == ["MERLIN"]
+    other = [replace(run, config=replace(run.config, steps=5)) for run in material.runs]
+    assert replace(material, runs=other).seeds("EPN") == ["EPN"]  # another training, not another seed
 
 
 def test_pixels_are_a_group_of_their_own_and_need_frames(runs, tmp_path):

@@ -104,18 +104,23 @@ class Material:
         return self.contenders.get(name) or self._seeds.get(name)
 
     def seeds(self, label: str) -> list[str]:
-        """Names of the agents of all runs of a kind; where there are none, its label alone."""
+        """Names of the agents of all runs that differ from the one shown only by their seed, itself included.
+
+        Where there are no such runs, its label alone.
+        """
+        shown = self.contenders.get(label)
         names: list[str] = []
         for run in self.runs:
+            if shown is None or not same_but_seed(run.config, shown.config):
+                continue
             name = f"{label}, {run.folder.name}"
-            if run.label == label and name not in self._seeds:
+            if name not in self._seeds:
                 try:
                     agent, config = load_agent(agent_file(run.folder))
                 except InputError:
                     continue
                 self._seeds[name] = Contender(label, agent, config, f"run {run.folder.name}")
-            if run.label == label:
-                names.append(name)
+            names.append(name)
         return names or [label]
 
     def references(self, names: Sequence[str]) -> list[str]:
@@ -234,6 +239,19 @@ def gather(
         found = {label: c for label, c in found.items() if c.observations == "symbols"}
     material.contenders = dict(sorted(found.items(), key=lambda item: in_order(item[0])))
     return material
+
+
+def same_but_seed(one: RunConfig, other: RunConfig) -> bool:
+    """Whether two runs have the same options, apart from seed, devices, and where frames are kept."""
+
+    def common(config: RunConfig) -> RunConfig:
+        learning = dataclasses.replace(config.learning, cpu_devices=1)
+        world = config.world
+        if isinstance(world, StreetLearn) and world.frames is not None:
+            world = dataclasses.replace(world, frames="frames")
+        return dataclasses.replace(config, world=world, learning=learning, seed=0)
+
+    return common(one) == common(other)
 
 
 def is_main(label: str) -> bool:
