@@ -6,25 +6,30 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 
+from rapidtask.analysis.material import gather_analysis
 from rapidtask.errors import InputError
-from rapidtask.experiments import memory_planning, streetlearn
+from rapidtask.experiments import analysis, memory_planning, streetlearn
 from rapidtask.experiments.material import gather
 from rapidtask.experiments.memory_planning import keep_sweeps
 from rapidtask.experiments.runs import read_runs
 
-EXPERIMENTS = {"memory-planning": memory_planning, "streetlearn": streetlearn}
+EXPERIMENTS: dict[str, Any] = {
+    "memory-planning": memory_planning,
+    "streetlearn": streetlearn,
+    "analysis": analysis,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """Write an experiment's tables (CSV) and figures (PNG, SVG), with a README of how they came to be."""
 
-    name: Annotated[Literal["memory-planning", "streetlearn"], tyro.conf.Positional]
+    name: Annotated[Literal["memory-planning", "streetlearn", "analysis"], tyro.conf.Positional]
     """The experiment."""
     runs: tuple[Path, ...] = ()
     """Folders of logged runs, or folders of such folders."""
@@ -50,17 +55,15 @@ class Experiment:
         out = self.out or Path("results") / self.name
         console = Console(stderr=True)
         experiment = EXPERIMENTS[self.name]
-        runs = read_runs(self.runs, self.name)
+        both_domains = self.name == "analysis"
+        runs = read_runs(self.runs, None if both_domains else self.name)
         with console.status("reading agents") as status:
-            material = gather(
-                runs,
-                shipped=self.shipped,
-                episodes=self.episodes,
-                seed=self.seed,
-                world=experiment.WORLD,
-                frames=self.frames,
-                say=status.update,
-            )
+            settings = {"episodes": self.episodes, "seed": self.seed, "say": status.update}
+            if both_domains:
+                material = gather_analysis(runs, shipped=self.shipped, **settings)
+            else:
+                settings |= {"world": experiment.WORLD, "frames": self.frames}
+                material = gather(runs, shipped=self.shipped, **settings)
             for table in keep_sweeps(self.sweeps, out):
                 console.print(f"{table}: tried settings", highlight=False)
             command = shlex.join(["rapidtask", *sys.argv[1:]])

@@ -72,6 +72,8 @@ class Entry:
     machine: str
     commit: str
     date: str
+    how: str = ""
+    """How it was measured, if not in episodes."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def make_result(module: FigureModule, material: Material, command: str) -> Resul
         describe_machine(),
         describe_commit(),
         today(),
+        getattr(material, "how", ""),
     )
     return Result(entry, rows, figure)
 
@@ -190,7 +193,8 @@ def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], ou
         lines += [f"![{entry.title}]({name}.png)", ""]
         lines += [f"{entry.caption} [Table]({name}.csv), [SVG]({name}.svg).", ""]
         lines += [
-            f"`{entry.command}`: {entry.episodes} episodes per evaluation, worlds of seed {entry.seed}, "
+            f"`{entry.command}`: {entry.how or f'{entry.episodes} episodes per evaluation'}, "
+            f"worlds of seed {entry.seed}, "
             f"{entry.seconds:.0f} s, {entry.date}, commit {entry.commit}, {entry.machine}.",
             "",
         ]

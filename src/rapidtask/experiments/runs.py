@@ -103,8 +103,8 @@ def read_run(folder: Path) -> LoggedRun:
     return LoggedRun(folder, config, read_log(folder / "log.jsonl"))
 
 
-def read_runs(folders: Sequence[Path], domain: str) -> list[LoggedRun]:
-    """The runs in these folders or directly below them; all must be of one domain."""
+def read_runs(folders: Sequence[Path], domain: str | None) -> list[LoggedRun]:
+    """The runs in these folders or directly below them; all must be of the domain, if one is given."""
     runs: list[LoggedRun] = []
     for folder in folders:
         if (folder / "config.json").is_file():
@@ -115,6 +115,6 @@ def read_runs(folders: Sequence[Path], domain: str) -> list[LoggedRun]:
             raise InputError(f"--runs: {folder} is no run, and holds none")
         runs += [read_run(path) for path in found]
     for run in runs:
-        if (trained := domain_name(run.config.world)) != domain:
+        if domain is not None and (trained := domain_name(run.config.world)) != domain:
             raise InputError(f"--runs: {run.folder} was trained in {trained}, not {domain}")
     return runs

@@ -1,0 +1,286 @@
+import csv
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fake_runs import write_run
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.planner import AllToAll
+from rapidtask.analysis import ablations, subjects
+from rapidtask.analysis.attention import KINDS, attention_weights, relations
+from rapidtask.analysis.decoded import Decoded, reach
+from rapidtask.analysis.decoder import decode, train_decoders
+from rapidtask.analysis.material import gather_analysis
+from rapidtask.analysis.situations import Tables, sample_maps, sample_situations, tables_of
+from rapidtask.analysis.street_geometry import line_text, part_of, read_line
+from rapidtask.analysis.summaries import ITERATIONS, Inputs, decoder_inputs
+from rapidtask.analysis.value_iteration import agreement, sweep_map
+from rapidtask.envs.episode import to_numpy
+from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.experiments.analysis import FIGURES, run_figures
+from rapidtask.experiments.material import NotAvailable
+from rapidtask.experiments.results import read_index
+from rapidtask.experiments.runs import read_run
+from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.run_config import RunConfig
+from rapidtask.worlds.world import make_pool, make_world
+
+SMALL = EPNConfig(width=8, iterations=2, block="residual", match=True, locate=True, symbols="fixed")
+RING = [[1, 2], [2, 0], [0, 1]]
+"""Three states; the first move goes round, the second round the other way."""
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    """A ring of three states and one of four, in tables of four and five symbols."""
+    four = [[1, 3], [2, 0], [3, 1], [0, 2]]
+    worlds = [make_world(moves, num_slots=4, num_observations=5) for moves in (RING, four)]
+    return tables_of(make_pool(worlds, shuffle_observations=True))
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return SMALL.make(5, 3, 20, jax.random.key(0))
+
+
+def test_memories_hold_every_transition_once(tables):
+    situations = sample_situations(tables, 20, np.random.default_rng(0))
+    assert set(situations.world) == {0, 1}
+    memory = to_numpy(situations.memories(10))
+    for k in range(20):
+        world, symbols = situations.world[k], situations.symbols[k]
+        size = tables.num_states[world]
+        rows = {
+            (int(memory.origin[k, n]), int(memory.action[k, n])): int(memory.successor[k, n])
+            for n in range(10)
+            if memory.count[k, n]
+        }
+        assert memory.count[k].sum() == len(rows) == 2 * size == situations.num_rows[k]
+        assert memory.mask[k, : 2 * size].all()  # the rows in use come first
+        for s in range(size):
+            for move in range(2):
+                assert rows[symbols[s], move] == symbols[tables.next_state[world, s, move]]
+        assert len(set(symbols)) == len(symbols)
+        here, goal = situations.here[k], situations.goal[k]
+        assert situations.distance[k] == tables.distance[world, here, goal] < 3
+        assert (memory.observation[k], memory.goal[k]) == (symbols[here], symbols[goal])
+
+
+def test_maps_hold_every_state_of_a_world_with_one_goal(tables):
+    maps = sample_maps(tables, 2, np.random.default_rng(1))
+    assert sorted(np.bincount(maps.group)) == [3, 4]
+    for g in range(2):
+        ours = maps.take(np.flatnonzero(maps.group == g))
+        assert ours.here.tolist() == list(range(len(ours)))
+        assert len(set(ours.goal)) == len(set(ours.world)) == 1
+        assert (ours.distance == 0).sum() == 1
+
+
+def test_summaries_are_what_the_policy_network_is_given(tables, agent):
+    situations = sample_situations(tables, 70, np.random.default_rng(2))  # more than one batch
+    inputs = decoder_inputs(agent, situations)
+    assert inputs.summary.shape == (ITERATIONS, 70, 8)
+    memory, timestep = situations.memories(8), situations.timesteps()
+
+    def both(summary):
+        """Logits of the policy network on summaries of two iterations, and the agent's own."""
+        for iterations in (1, 4):
+            given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
+            hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
+            features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
+            acted = agent.act(memory, timestep, agent.embed(), iterations=iterations)
+            yield agent.logits(features), acted.logits
+
+    for ours, theirs in jax.jit(lambda summary: list(both(summary)))(inputs.summary):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    np.testing.assert_array_equal(inputs.match, situations.distance == 0)
+
+
+def test_attention_weights_make_the_planners_beliefs(tables, agent):
+    situations = sample_situations(tables, 3, np.random.default_rng(3))
+    memory, timestep = situations.memories(8), situations.timesteps()
+    weights, beliefs = attention_weights(agent, memory, timestep, 3)
+    rows = jax.jit(lambda: agent.act(memory, timestep, agent.embed(), iterations=3).rows)()
+    np.testing.assert_allclose(beliefs, rows.beliefs, atol=1e-5)
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
+    assert isinstance(agent.planner, AllToAll)
+    block = agent.planner.block
+    # One iteration written out with the weights in place of the attention.
+    before = rows.beliefs[0]
+    attended = weights[1][:, 0] @ block.attention.to_value(block.attention_norm(before))
+    after = before + block.attention.to_output(attended)
+    after = after + block.mlp(block.mlp_norm(after))
+    np.testing.assert_allclose(after, rows.beliefs[1], atol=1e-5)
+
+
+def test_unused_rows_are_not_looked_at(tables, agent):
+    situations = sample_situations(tables, 4, np.random.default_rng(4))
+    memory, timestep = situations.memories(10), situations.timesteps()
+    weights, _ = attention_weights(agent, memory, timestep, 1)
+    unused = ~np.asarray(memory.mask)
+    assert unused.any()
+    assert np.asarray(weights)[0, :, 0].swapaxes(1, 2)[unused].max() == 0
+
+
+def test_every_pair_of_rows_is_of_one_kind(tables):
+    situations = sample_situations(tables, 6, np.random.default_rng(5))
+    memory = to_numpy(situations.memories(9))
+    kinds = relations(memory)
+    assert tuple(kinds) == KINDS
+    count = np.sum(list(kinds.values()), axis=0)
+    used = memory.mask[:, :, None] & memory.mask[:, None, :]
+    np.testing.assert_array_equal(count, used)
+    ring = np.flatnonzero(situations.world == 0)[0]
+    # In a ring of three, row 0 is 0→1: rows 2 (1→2) and 3 (1→0) go on, 4 (2→0) leads to it, as 3 does.
+    assert np.flatnonzero(kinds["goes on from it"][ring, 0]).tolist() == [2, 3]
+    assert np.flatnonzero(kinds["leads to it"][ring, 0]).tolist() == [4]
+    assert np.flatnonzero(kinds["starts there too"][ring, 0]).tolist() == [1]
+    assert np.flatnonzero(kinds["ends there too"][ring, 0]).tolist() == [5]
+
+
+def planner_that_sees(distance: np.ndarray) -> Inputs:
+    """Inputs whose summary after i iterations holds distances up to i, and "further" beyond."""
+    generator = np.random.default_rng(0)
+    seen = np.minimum(distance, 1 + np.arange(1, ITERATIONS + 1)[:, None])
+    summary = np.eye(16, dtype=np.float32)[seen]
+    noise = generator.normal(0, 1, (len(distance), 4)).astype(np.float32)
+    return Inputs(summary, noise, noise, (distance == 0).astype(np.float32), distance)
+
+
+@pytest.fixture(scope="module")
+def ring_maps() -> Tables:
+    """Rings of 14 states, walked one way or the other: distances up to 7."""
+    n = 14
+    moves = np.stack([(np.arange(n) + 1) % n, (np.arange(n) - 1) % n], axis=1)
+    return tables_of(make_pool(make_world(moves), shuffle_observations=True))
+
+
+def test_decoders_find_the_distance_that_is_there_and_no_more(ring_maps):
+    train = sample_situations(ring_maps, 2000, np.random.default_rng(0))
+    test = sample_maps(ring_maps, 40, np.random.default_rng(1))
+    training = train_decoders(planner_that_sees(train.distance), 9, seed=0, num_seeds=2, updates=300)
+    assert training.loss.shape == (ITERATIONS, 2, len(training.update))
+    decoded = Decoded(training, test, decode(training.decoders, planner_that_sees(test.distance)))
+    assert decoded.distances == list(range(8))
+    loss = decoded.loss.mean(axis=1)
+    assert (np.diff(loss) < 0).all()  # every iteration tells of one more distance
+    for distance in range(8):
+        accuracy = decoded.accuracy(distance).mean(axis=1)
+        assert (accuracy[max(0, distance - 1) :] > 0.95).all()
+    # After one iteration distances from 2 on look alike; they are decoded by guessing, right for one at most.
+    blind = [decoded.accuracy(d)[0].mean() for d in range(2, 8)]
+    assert np.mean(blind) < 0.3
+    # The map that value iteration has after as many sweeps is the one that agrees best.
+    for i in range(4):
+        best = np.argmax([agreement(decoded, sweeps).mean(axis=1)[i] for sweeps in range(7)])
+        assert best == i + 1
+    assert agreement(decoded, 3).mean(axis=1)[2] > 0.97
+
+
+def test_reach_by_hand():
+    assert reach([0, 1, 2, 3], np.array([1.0, 0.9, 0.6, 0.2])) == (pytest.approx(2.25), True)
+    assert reach([1, 2], np.array([0.4, 0.9])) == (1.0, True)
+    assert reach([1, 2, 3], np.array([0.9, 0.9, 0.5])) == (3.0, False)
+
+
+def test_sweeps_by_hand():
+    distance = np.array([0, 1, 2, 3, 5])
+    np.testing.assert_allclose(sweep_map(distance, 0), [0, 2.75, 2.75, 2.75, 2.75])
+    np.testing.assert_allclose(sweep_map(distance, 2), [0, 1, 2, 4, 4])
+    np.testing.assert_allclose(sweep_map(distance, 5), distance)
+
+
+def test_parts_of_lines():
+    line = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]])
+    np.testing.assert_allclose(part_of(line, 0.25, 0.75), [[1, 0], [2, 0], [2, 1]])
+    np.testing.assert_allclose(read_line(line_text(line)), line)
+
+
+def test_rows_of_the_ablations_are_named_by_what_differs():
+    base = RunConfig(agent=epn_for("fast"), learning=RECIPES["fast"])
+    name = lambda **options: ablations.row_name(replace(base, **options), base)  # noqa: E731
+    agent = lambda **options: {"agent": replace(base.agent, **options)}  # noqa: E731
+    learning = lambda **options: {"learning": replace(base.learning, **options)}  # noqa: E731
+    assert name(seed=3, steps=17, **learning(cpu_devices=1)) == "base"
+    assert name(**agent(iterations=0)) == "no planner (memory read only)"
+    assert name(**agent(iterations=1)) == "1 iteration"
+    assert name(**agent(block="paper")) == "paper block"
+    assert name(**agent(match=False, locate=False)) == "no match"
+    assert name(**agent(locate=False)) == "no locate"
+    assert name(**agent(goal_in_rows=False)) == "goal not in rows"
+    assert name(**agent(write="after"), **learning(geometry=False)) == "written after planning, no geometry"
+    assert name(**learning(value_map_weight=0.0)) == "no value-map loss"
+    assert name(**learning(optimiser="rmsprop", learning_rate=1e-3)) == "RMSprop, learning_rate=0.001"
+    assert name(**agent(memory="all")) == "memory of all steps"
+    paper = {"recipe": "paper", "agent": epn_for("paper"), "learning": RECIPES["paper"]}
+    assert name(**paper) == "recipe paper"
+    assert name(**(paper | agent(iterations=2, block="paper"))).startswith("recipe paper, 2 iterations")
+    assert name(world=MemoryPlanning(size=5)) == "size=5"
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    """Small agents that learned nothing, in both domains, one of them from reward alone."""
+    root = tmp_path_factory.mktemp("runs")
+    grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
+    streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
+    reward = replace(grid, learning=replace(grid.learning, value_map_weight=0.0))
+    configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets, "reward": reward}
+    configs["none"] = replace(grid, agent=replace(SMALL, iterations=0))
+    runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
+    sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subjects, "STREET_WORLDS", 4)
+        patch.setattr(subjects, "STREET_TEST_WORLDS", 4)
+        yield gather_analysis(runs, shipped=False, episodes=4, seed=3, **sizes)
+
+
+def test_planners_are_told_apart_by_where_their_map_comes_from(material):
+    found = {key: contender.source for key, contender in material.subjects.items()}
+    assert found["memory-planning", subjects.SUPERVISED] in ("run grid", "run grid-1")
+    assert found["memory-planning", subjects.EMERGENT] == "run reward"
+    assert found["streetlearn", subjects.SUPERVISED] == "run streets"
+    assert ("streetlearn", subjects.EMERGENT) not in found
+    assert "reward only" in material.subjects["memory-planning", subjects.EMERGENT].label
+    fresh, taught = (
+        material.subjects["memory-planning", origin].agent
+        for origin in (subjects.UNTRAINED, subjects.SUPERVISED)
+    )
+    shapes = [[leaf.shape for leaf in jax.tree.leaves(agent)] for agent in (fresh, taught)]
+    assert shapes[0] == shapes[1]  # the control differs in its weights alone
+
+
+def test_what_is_missing_is_said():
+    nothing = gather_analysis([], shipped=False)
+    with pytest.raises(NotAvailable, match="no trained EPN"):
+        nothing.main_settings()
+    with pytest.raises(NotAvailable, match="no runs of EPNs"):
+        ablations.table(nothing)
+
+
+@pytest.mark.slow
+def test_every_figure_of_the_analysis_is_drawn(material, tmp_path):
+    made = {result.entry.name: result for result in run_figures(material, [], tmp_path, "rapidtask")}
+    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(tmp_path))
+    readme = (tmp_path / "README.md").read_text()
+    for name, result in made.items():
+        assert not result.entry.missing
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        with (tmp_path / f"{name}.csv").open(encoding="utf-8") as file:
+            assert len(list(csv.DictReader(file))) == len(result.rows) > 0
+        assert f"]({name}.png)" in readme
+    rows = made["ablations"].rows
+    base = next(row for row in rows if row["domain"] == "memory-planning" and row["seeds"] == "0 1")
+    assert base["command"].startswith("rapidtask train --world memory-planning --agent epn")
+    assert sum("no planner" in row["changed"] for row in rows) == 1
+    page = (tmp_path / "ablations.md").read_text()
+    assert all(row["command"] in page for row in rows)
+    # Without the runs, what was drawn before stays.
+    material.runs = []
+    (again,) = run_figures(material, ["ablations"], tmp_path, "rapidtask")
+    assert "no runs" in again.entry.missing
+    assert not read_index(tmp_path)["ablations"]["missing"]
