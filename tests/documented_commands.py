@@ -27,6 +27,7 @@ SMALL = {
     + SMALL_AGENT
     + " --run-options.evaluation-episodes 4 --run-options.checkpoint-every 1",
     "rapidtask sweep": TRAINING + SMALL_AGENT + " --trials 1 --workers 1 --evaluation-episodes 4",
+    "rapidtask experiment analysis": "--episodes 4 --only ablations",
     "rapidtask experiment streetlearn": "--episodes 4 --only neighbourhoods",
     "rapidtask agents": "--world.size 2 --world.episode-steps 6 --batch-size 2",
     "rapidtask watch": "",
@@ -59,6 +60,7 @@ FOUND = {
     "--checkpoint agent.safetensors": {"agent.safetensors": "run/agent.safetensors"},
     "--resume": {"runs/x": "stopped"},
     "runs/y": {"runs/y": "run"},
+    "runs/ablations": {"runs/ablations/x": "run"},
     "experiment streetlearn": {"cities": "cities", "runs/streets": "street_run"},
     "path/to/paris_se.gexf.gz": {"path/to/paris_se.gexf.gz": "cities/paris_se.gexf.gz"},
     " paris_se": {"cities": "cities"},
