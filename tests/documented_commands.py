@@ -84,6 +84,8 @@ SLOW = {
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 2000 --seed 7",
     "rapidtask evaluate --world streetlearn --policy all",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz --world.rules release",
+    "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz"
+    " --pretrained epn-streetlearn-symbols --episodes 500 --json",
     "rapidtask evaluate --world streetlearn --world.frames frames --policy edges",
     "rapidtask sweep --out sweeps/a --trials 32 --workers 2 --steps 300000",
     "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes",
