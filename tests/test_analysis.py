@@ -222,6 +222,20 @@ def test_rows_of_the_ablations_are_named_by_what_differs():
     assert name(world=MemoryPlanning(size=5)) == "size=5"
 
 
+def test_the_base_of_ablations_is_what_most_runs_share():
+    fast = RunConfig(agent=replace(epn_for("fast"), width=32), learning=RECIPES["fast"])
+    runs = [fast, replace(fast, agent=replace(fast.agent, iterations=0))]
+    runs.append(replace(fast, learning=replace(fast.learning, optimiser="rmsprop")))
+    runs.append(replace(fast, recipe="paper", agent=epn_for("paper"), learning=RECIPES["paper"]))
+    base = ablations.base_of(runs)
+    assert (base.agent, base.learning) == (fast.agent, fast.learning)
+    names = [ablations.row_name(run, base) for run in runs]
+    assert names[:3] == ["base", "no planner (memory read only)", "RMSprop"]
+    assert names[3].startswith("recipe paper")
+    # One run of two is no majority: the recipe's own options are the base.
+    assert ablations.base_of(runs[1:3]).agent.iterations == epn_for("fast").iterations
+
+
 @pytest.fixture(scope="module")
 def material(tmp_path_factory):
     """Small agents that learned nothing, in both domains, one of them from reward alone."""

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.analysis.material import AnalysisMaterial
-from rapidtask.analysis.subjects import DOMAIN_TITLES, SUPERVISED
-from rapidtask.envs.registry import domain_name
+from rapidtask.analysis.subjects import DOMAIN_TITLES
+from rapidtask.envs.registry import DOMAINS, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import evaluate
 from rapidtask.experiments.material import NotAvailable, Rows
@@ -28,7 +28,7 @@ from rapidtask.provenance import training_command
 NAME = "ablations"
 TITLE = "What each part is worth: ablations"
 CAPTION = (
-    "EPNs trained with the options of recipe `fast` but for what each line names, equally long within a "
+    "EPNs trained with the same options but for what each line names, equally long within a "
     "group; share of the oracle in the last third of the episode, and goals per episode, from a fresh "
     "evaluation with sampled actions in held-out worlds. Whiskers are standard errors: over runs where there "
     "are several seeds, else over episodes. The table holds every row's command."
@@ -48,18 +48,39 @@ NAMES: dict[tuple[str, Any], str] = {
     ("match", False): "no match",
     ("write", "after"): "written after planning",
     ("geometry", False): "no geometry",
+    ("first_moves", False): "no first moves",
     ("symbols", "learned"): "learned symbols",
 }
 """What tables call an option that differs from the base; others are named `option=value`."""
 
 
-def base_of(domain: str, material: AnalysisMaterial) -> RunConfig:
-    """What the rows of a domain are compared with: the shipped EPN's options, else those of the recipe."""
-    subject = material.subjects.get((domain, SUPERVISED))
-    if subject is not None and not subject.source.startswith("run "):
-        return subject.config
-    world = next(run.config.world for run in material.runs if domain_name(run.config.world) == domain)
-    return RunConfig(world=world, agent=epn_for("fast"), learning=RECIPES["fast"])
+def base_of(configs: Sequence[RunConfig]) -> RunConfig:
+    """What the rows of a domain are compared with.
+
+    The options of recipe `fast`, but for those that most runs of the recipe have otherwise: runs that each
+    change one option share the rest.
+    """
+    fast = [config for config in configs if config.recipe == "fast"] or list(configs)
+    default = RunConfig(
+        world=DOMAINS[domain_name(configs[0].world)](), agent=epn_for("fast"), learning=RECIPES["fast"]
+    )
+    return dataclasses.replace(
+        default,
+        world=_usual([config.world for config in fast], default.world),
+        agent=_usual([config.agent for config in fast], default.agent),
+        learning=_usual([config.learning for config in fast], default.learning),
+    )
+
+
+def _usual(choices: Sequence[Any], default: Any) -> Any:
+    """The default, with every option that has another value in more than half of the choices."""
+    changed: dict[str, Any] = {}
+    for option in dataclasses.fields(default):
+        values = [getattr(choice, option.name) for choice in choices]
+        for value in values:
+            if 2 * values.count(value) > len(values):
+                changed[option.name] = value
+    return dataclasses.replace(default, **changed)
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:
@@ -103,14 +124,17 @@ def option_name(name: str, value: Any) -> str:
 
 def table(material: AnalysisMaterial) -> Rows:
     """One row per choice of options and number of steps; runs that differ only in their seed together."""
-    groups: dict[tuple[str, int, str], list[LoggedRun]] = {}
+    by_domain: dict[str, list[LoggedRun]] = {}
     for run in material.runs:
         if isinstance(run.config.agent, EPNConfig) and _has_agent(run):
-            domain = domain_name(run.config.world)
-            name = row_name(run.config, base_of(domain, material))
-            groups.setdefault((domain, run.config.steps, name), []).append(run)
-    if not groups:
+            by_domain.setdefault(domain_name(run.config.world), []).append(run)
+    if not by_domain:
         raise NotAvailable("no runs of EPNs; name some with --runs")
+    groups: dict[tuple[str, int, str], list[LoggedRun]] = {}
+    for domain, runs in by_domain.items():
+        base = base_of([run.config for run in runs])
+        for run in runs:
+            groups.setdefault((domain, run.config.steps, row_name(run.config, base)), []).append(run)
     rows: Rows = []
     for (domain, _, name), runs in sorted(groups.items(), key=lambda item: _order(*item[0])):
         scores = [_score(run, material) for run in runs]

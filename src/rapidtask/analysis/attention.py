@@ -13,7 +13,15 @@ from rapidtask.agents.memory import Memory
 from rapidtask.agents.planner import AllToAll, Block
 from rapidtask.envs.environment import TimeStep
 
-KINDS = ("goes on from it", "leads to it", "starts there too", "ends there too", "itself", "elsewhere")
+KINDS = (
+    "goes on from it",
+    "leads to it",
+    "starts there too",
+    "ends there too",
+    "touches the goal",
+    "itself",
+    "elsewhere",
+)
 """What a row may be to the row that looks at it; the first that holds counts, "itself" before all others."""
 
 
@@ -53,6 +61,8 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
     """For each kind, which rows (last axis) are that to which (second axis); every pair in use has one."""
     origin, successor, mask = (np.asarray(x) for x in (memory.origin, memory.successor, memory.mask))
     pair = lambda mine, yours: mine[:, :, None] == yours[:, None, :]  # noqa: E731
+    goal = np.asarray(memory.goal)[:, None]
+    at_goal = (origin == goal) | (successor == goal)
     itself = np.broadcast_to(np.eye(origin.shape[1], dtype=bool), pair(origin, origin).shape)
     holds = {
         "itself": itself,
@@ -60,6 +70,7 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
         "leads to it": pair(origin, successor),
         "starts there too": pair(origin, origin),
         "ends there too": pair(successor, successor),
+        "touches the goal": np.broadcast_to(at_goal[:, None, :], itself.shape),
         "elsewhere": np.ones_like(itself),
     }
     free = mask[:, :, None] & mask[:, None, :]

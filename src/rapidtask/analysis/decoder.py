@@ -16,7 +16,7 @@ from rapidtask.analysis.summaries import Inputs
 
 NUM_SEEDS = 3
 """Decoders of each iteration; they differ in their first weights and in the order of what they learn from."""
-UPDATES = 1000
+UPDATES = 500
 MINIBATCH = 256
 LEARNING_RATE = 3e-3
 CURVE_POINTS = 60

@@ -38,9 +38,9 @@ class AnalysisMaterial(Material):
 
     subjects: dict[tuple[str, str], Contender] = field(default_factory=dict)
     """EPNs by domain and origin of their map."""
-    train_situations: int = 12_000
+    train_situations: int = 8000
     """Situations that decoders learn from, each in a world of its own (streets: in one of the pool)."""
-    test_situations: int = 4096
+    test_situations: int = 3000
     """About as many situations to test them in: all states of as many worlds as it takes."""
     updates: int = UPDATES
     """Updates of the decoders."""

@@ -45,28 +45,37 @@ def part_of(line: Line, start: float, end: float) -> Line:
 
 
 def choose_map(pool: StreetPool) -> tuple[int, int]:
-    """A neighbourhood to draw, and a goal in it.
+    """A neighbourhood to draw, and its most central state as the goal.
 
-    Of the tenth of all neighbourhoods that are easiest to read, the pair with the longest way to the goal:
+    Of the tenth of all neighbourhoods that are easiest to read, the one with the longest way to its goal:
     chosen by the map alone, before anything is decoded.
     """
     worlds = pool.pool.worlds
     distance, count = np.asarray(worlds.distance), np.asarray(worlds.num_states)
-    order = np.argsort([-readability(whole_streets(pool, world)) for world in range(len(count))])
-    best = (-1, 0, 0)
+    order = np.argsort(
+        [-readability(half_streets(pool, world)) for world in range(len(count))], kind="stable"
+    )
+    found: list[tuple[int, int, int]] = []
     for world in order[: -(-len(order) // 10)].tolist():
-        furthest = distance[world, : count[world], : count[world]].max(axis=0)
-        goal = int(furthest.argmax())
-        best = max(best, (int(furthest[goal]), world, goal))
-    return best[1], best[2]
+        goal = central_state(half_streets(pool, world))
+        found.append((int(distance[world, : count[world], goal].max()), world, goal))
+    _, world, goal = max(found, key=lambda item: item[0])
+    return world, goal
 
 
 def readability(lines: Sequence[Line]) -> float:
-    """Length of the shortest street as a share of the map's extent, less for maps far from square."""
+    """How far apart the closest two half streets are, as a share of the map; less if it is not square."""
     points = np.concatenate(lines)
     extent = points.max(0) - points.min(0)
-    shortest = min(float(np.hypot(*np.diff(line, axis=0).T).sum()) for line in lines)
-    return shortest / max(float(extent.max()), 1e-9) * float(extent.min() / max(extent.max(), 1e-9)) ** 0.5
+    middles = np.stack([part_of(line, 0.5, 0.5)[0] for line in lines])
+    apart = np.hypot(*np.moveaxis(middles[:, None] - middles[None], -1, 0))
+    closest = apart[~np.eye(len(lines), dtype=bool)].min()
+    return float(closest / max(extent.max(), 1e-9) * (extent.min() / max(extent.max(), 1e-9)) ** 0.5)
+
+
+def central_state(lines: Sequence[Line]) -> int:
+    """The state that stands closest to the middle of the map."""
+    return int(np.argmin([np.hypot(*line[0]) for line in lines]))
 
 
 def line_text(line: Line) -> str:
