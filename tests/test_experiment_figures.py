@@ -88,7 +88,7 @@ def test_every_figure_is_written_with_its_table_or_says_what_is_missing(results)
 def test_tables_hold_what_was_measured(results, material):
     _, made = results
     planners = {row["planner"]: row for row in made["scalability"].rows}
-    assert list(planners) == ["all-to-all", "unique", "N×k (k=4)"]
+    assert list(planners) == ["all-to-all", "unique", "N×k (k=4)", "N×k (k=4) of steps"]
     assert planners["unique"]["goals_per_episode"] == planners["all-to-all"]["goals_per_episode"]
     assert planners["unique"]["processor_ms_per_step"] > 0
     scores = {(row["agent"], row["actions"]): row for row in made["oracle_share"].rows}

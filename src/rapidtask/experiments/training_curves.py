@@ -39,9 +39,14 @@ def curve_rows(material: Material, recipes: tuple[str, ...]) -> Rows:
             "oracle_share_last_third": record["evaluation_oracle_share_last_third"],
         }
         for run in material.runs
-        if run.config.recipe in recipes
+        if run.config.recipe in recipes and size_of(run.config.world) == size_of(material.world)
         for record in run.evaluations
     ]
+
+
+def size_of(world: Any) -> int | None:
+    """Side of a grid: goals on grids of different sizes do not belong on one axis."""
+    return getattr(world, "size", None)
 
 
 def reference_rows(material: Material, names: tuple[str, ...]) -> Rows:
