@@ -69,7 +69,7 @@ def plot(rows: Rows) -> Figure:
             axes.errorbar(
                 distances,
                 means,
-                np.stack([means - low, high - means]),
+                np.maximum(np.stack([means - low, high - means]), 0),  # rounding makes equal ones differ
                 color=iteration_colour(iterations),
                 lw=1.6,
                 elinewidth=0.8,
