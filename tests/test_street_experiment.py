@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
+from rapidtask.evaluation.episodes import run_episodes
 from rapidtask.experiments import (
     more_intersections,
     neighbourhoods,
@@ -26,8 +27,10 @@ from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.experiments.street_animation import tasks_of
 from rapidtask.experiments.street_scores import summary
 from rapidtask.learning.agent_files import load_agent, save_agent
+from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.cards import Card, weights_path, write_card
+from rapidtask.pretrained.load import fit_agent, load_pretrained
 from rapidtask.pretrained.ship import agent_file
 from street_material import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
 from tiny_training import LSTM
@@ -216,6 +219,11 @@ def test_the_demo_shows_an_episode_on_the_map(shipped, cities, monkeypatch):
     assert len(data["views"]) == len(data["lines"]) == len(data["symbols"]) > max(data["places"])
     assert data["views"][0].startswith("data:image/jpeg;base64,")
     assert sum(data["completed"]) == len(data["tasks"])
+    environment = make_shared(WORLD)
+    fitted, _ = fit_agent(*load_pretrained("epn-streetlearn-symbols", folder=shipped), environment)
+    completed = run_episodes(environment, make_learned_policy(fitted, environment), 8, seed=3)
+    assert section.scores[0].goals_per_episode == completed.sum(axis=0).mean()
+    assert data["completed"] == completed[:, 0].astype(int).tolist()
     assert [result.entry.missing for result in section.results] == [""]
 
 

@@ -175,11 +175,16 @@ class Material:
         return score(name, completed, oracle, seed=self.seed, world={})
 
     def trace(self, name: str, episodes: int, seed: int | None = None, **options) -> EpisodeTrace:
-        """Everything that happened in a few episodes."""
+        """Everything that happened in a few episodes; an evaluation over the same ones need not run again."""
         self.say(f"{name}: {episodes} episodes, step by step")
         world = self.world_of(name)
         policy = self.policy(name, world, **options)
-        return trace_episodes(make_shared(world), policy, episodes, self.seed if seed is None else seed)
+        seed = self.seed if seed is None else seed
+        trace = trace_episodes(make_shared(world), policy, episodes, seed)
+        if seed == self.seed:
+            key = (name, world, episodes, tuple(sorted(options.items())))
+            self._completed.setdefault(key, np.asarray(trace.completed))
+        return trace
 
     def _episodes(self, name: str, episodes: int | None) -> int:
         episodes = episodes or self.episodes
