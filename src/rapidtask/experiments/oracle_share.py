@@ -72,7 +72,8 @@ def plot(rows: Rows) -> Figure:
         for row in rows:
             if row["actions"] == "greedy":
                 colour = colour_of(row["agent"])
-                place = labels.index(row["agent"])
+                # At the edge of the bar: its middle is the number's.
+                place = labels.index(row["agent"]) + 0.3
                 axes.plot(place, row[column] * factor, "o", ms=5, color="white", markeredgecolor=colour)
         axes.tick_params(axis="x", labelsize=7)
     above.set(ylabel="goals per episode", ylim=(0, 1.12 * max(row["goals_per_episode"] for row in rows)))

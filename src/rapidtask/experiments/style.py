@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -41,7 +42,7 @@ NAMES = {
     "random-walk": "random walk",
     "within-task": "within-task optimum",
     "edges": "edge planner",
-    "edges-inverse": "edge planner+inverses",
+    "edges-inverse": "edge planner + inverses",
     "hand-coded": "hand-coded",
 }
 """Reference policies as figures call them."""
@@ -129,6 +130,6 @@ def bars(
         error_kw={"elinewidth": 0.9, "ecolor": INK},
     )
     axes.bar_label(drawn, [form.format(value) for value in values], padding=2, fontsize=8, color=INK)
-    axes.set_xticks(list(places), [name_of(label).replace(" ", "\n", 1) for label in labels])
+    axes.set_xticks(list(places), [fill(name_of(label), 11) for label in labels])
     axes.tick_params(axis="x", length=0)
     quiet(axes)
