@@ -78,9 +78,9 @@ def plot(rows: Rows) -> Figure:
                 ]  # fmt: skip
                 colour = iteration_colour(iterations)
                 axes.plot(distances, means, "o-", color=colour, ms=2.6, lw=1.5, label=plural(iterations))
-            axes.set(
-                title=f"{origin}\n{ours[0]['agent']}", ylim=(0, 104), xlabel="distance to the goal (moves)"
-            )
+            # The recipe and the steps on a line each: panels are narrow.
+            title = "\n".join([origin, *str(ours[0]["agent"]).replace(f" {origin},", "").split(", ")])
+            axes.set(title=title, ylim=(0, 104), xlabel="distance to the goal (moves)")
             axes.title.set_fontsize(8)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         line[0].set_ylabel(f"{DOMAIN_TITLES[domain]}\ndecoded correctly (%)")
