@@ -250,6 +250,7 @@ def material(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subjects, "STREET_WORLDS", 4)
         patch.setattr(subjects, "STREET_TEST_WORLDS", 4)
+        patch.setattr("rapidtask.analysis.decoded.FEWEST_PAIRS", 1)
         yield gather_analysis(runs, shipped=False, episodes=4, seed=3, **sizes)
 
 
