@@ -81,7 +81,8 @@ SLOW = {
     "rapidtask evaluate --checkpoint agent.safetensors --greedy --policy all --json",
     "rapidtask evaluate --checkpoint runs/x --world.episode-steps 300",
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
-    "rapidtask evaluate --pretrained epn-memory-planning --episodes 2000 --seed 7",
+    "rapidtask evaluate --world memory-planning --pretrained epn-memory-planning --episodes 2000 --seed 7"
+    " --json",
     "rapidtask evaluate --world streetlearn --policy all",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz --world.rules release",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz"
