@@ -39,7 +39,7 @@ class Demo:
 
     out: Path = Path("demo")
     """Folder for the report."""
-    episodes: int = 1000
+    episodes: int = 500
     """Episodes per agent and policy."""
     seed: int = 0
     """Seed of the worlds."""
