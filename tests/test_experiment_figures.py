@@ -97,8 +97,8 @@ def test_tables_hold_what_was_measured(results, material):
     assert scores["EPN", "sampled"]["goals_per_episode"] == pytest.approx(goals)
     assert ("LSTM", "greedy") in scores
     sizes = {(row["agent"], row["size"]) for row in made["larger_grids"].rows}
-    # 4×4 is the largest grid that 16 numbers per symbol can tell apart.
-    assert {size for agent, size in sizes if agent == "EPN"} == {3}
+    # Symbols beyond the 16 vectors share them; comparisons by id tell them apart, so any size will do.
+    assert {size for agent, size in sizes if agent == "EPN"} == {3, 5}
     assert ("hand-coded", 5) in sizes
     lives = [r for r in made["longer_lives"].rows if r["kind"] == "life"]
     assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24), ("all", 12)]
