@@ -17,9 +17,8 @@ PLANNER = replace(EPN, iterations=4)
 CONFIG = RunConfig(world=TRAINED_IN, agent=PLANNER)
 
 
-def write_cities(folder):
-    """Two cities of six by six crossings, bent a little: one held out, one to train in."""
-    side = 6
+def write_cities(folder, side=6):
+    """Two cities of `side` by `side` crossings, bent a little: one held out, one to train in."""
     generator = np.random.default_rng(0)
     east, north = (part.ravel() for part in np.meshgrid(np.arange(side), np.arange(side)))
     count = side * side

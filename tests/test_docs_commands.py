@@ -16,7 +16,6 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from documented_commands import (
@@ -39,29 +38,17 @@ from documented_commands import (
 )
 from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
-from rapidtask.cities.city_graph import make_city
-from rapidtask.cities.gexf import save_city
 from rapidtask.cli import main
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
+from street_material import write_cities
 from tiny_training import tiny_run
 
 
 @pytest.fixture(scope="module")
 def cities(tmp_path_factory):
     """A directory with a held-out city and one to train on: five by five crossings, bent a little."""
-    side, folder = 5, tmp_path_factory.mktemp("cities")
-    generator = np.random.default_rng(0)
-    east, north = (part.ravel() for part in np.meshgrid(np.arange(side), np.arange(side)))
-    count = side * side
-    edges = [(i, i + 1) for i in range(count) if i % side < side - 1]
-    edges += [(i, i + side) for i in range(count - side)]
-    for name in ("paris_se", "village"):
-        lat = 48 + 6e-4 * north + generator.normal(0, 4e-5, count)
-        lng = 2 + 9e-4 * east + generator.normal(0, 4e-5, count)
-        city = make_city(name, lat, lng, np.array(edges), source="a test", licence="CC0-1.0")
-        save_city(city, folder / f"{name}.gexf.gz")
-    return folder
+    return write_cities(tmp_path_factory.mktemp("cities"), side=5)
 
 
 @pytest.fixture(scope="module")

@@ -50,9 +50,7 @@ def training_command(config: RunConfig) -> str:
     world = DOMAINS[domain_name(config.world)]()
     words = ["rapidtask", "train", "--world", domain_name(config.world), "--agent", name, "--recipe", recipe]
     words += _flags("world", config.world, world)
-    # How an agent sees is said where there is something to see.
-    unseen = {"vision"} if getattr(config.world, "frames", None) is None else set()
-    words += _flags("agent", config.agent, agent, leave_out=unseen)
+    words += _flags("agent", config.agent, agent)
     words += _flags("learning", config.learning, RECIPES[recipe])
     if config.curriculum:
         words += ["--curriculum", *map(str, config.curriculum)]

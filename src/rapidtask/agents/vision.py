@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from rapidtask.agents.encoders import Embeddings, Encoder
+from rapidtask.views.camera import FRAME_SIZE
 
 Vision = Literal["resnet", "whitened"]
-FRAME_SIZE = 84
 
 SHARPNESS = 4.0
 """Power of the cosine of two whitened views: those that are merely alike count for little."""
