@@ -198,12 +198,16 @@ def test_iterations_can_be_changed_at_evaluation():
             short.act(memory, timestep, short.embed(), iterations=4),
             long.act(memory, timestep, long.embed()),
         ]
-        return outputs, short.act(memory, timestep, short.embed(), iterations=4, bucketed=True)
+        read_after = jnp.where(jnp.arange(len(timestep.goal)) % 2 == 0, 2, 4)
+        mixed = long.act(memory, timestep, long.embed(), read_after=read_after)
+        return outputs, short.act(memory, timestep, short.embed(), iterations=4, bucketed=True), mixed
 
-    (two, four, reference), bucketed = run(memory, flatten(timesteps))
+    (two, four, reference), bucketed, mixed = run(memory, flatten(timesteps))
     assert four.rows.beliefs.shape[0] == 4
     assert_same(four, reference, 1e-5)
     assert_same(bucketed.logits, reference.logits, 1e-5)
+    assert_same(mixed.logits[::2], two.logits[::2], 1e-5)
+    assert_same(mixed.logits[1::2], four.logits[1::2], 1e-5)
     # Further thought continues the same thought, and changes what is done.
     assert_same(four.rows.beliefs[:2], two.rows.beliefs, 1e-5)
     assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3

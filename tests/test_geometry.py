@@ -8,7 +8,7 @@ import pytest
 from rapidtask.agents.memory import empty_memory, remember
 from rapidtask.envs.environment import TimeStep
 from rapidtask.learning.geometry import cells_after_moves, torus_distances
-from rapidtask.learning.value_map import label
+from rapidtask.learning.labels import label
 from rapidtask.worlds.memory_planning import make_torus
 
 
@@ -64,7 +64,7 @@ def test_visited_places_have_their_true_distances_and_others_none(size):
             checked.add((known, state in seen))
         for move in range(4):
             reached = int(torus.next_state[here, move])
-            after = labels.after[t, move]
+            after = labels.after[t, 0, move]
             if reached not in seen:
                 assert after == -1
             else:
@@ -96,4 +96,4 @@ def test_hops_are_known_moves_only():
     labels = labels_along(torus, timesteps, 16)
     assert labels.hops[3, 0, 0, symbols[3]] == 3
     assert labels.distance[3, 0, 0, symbols[3]] == 1
-    assert labels.after[3, 0].tolist() == [-1, -1, 2, 0]
+    assert labels.after[3, 0, 0].tolist() == [-1, -1, 2, 0]

@@ -26,7 +26,7 @@ from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
 NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
 ALL = NUM_ENVS * NUM_STEPS
 REWARD_ONLY = replace(LEARNING, minibatch_size=ALL, value_map_weight=0.0)
-WEIGHTS = Weights(jnp.asarray(0.05))
+WEIGHTS = Weights(entropy=jnp.asarray(0.05), advice=jnp.asarray(1.0))
 
 
 def make_agent(config):

@@ -17,8 +17,9 @@ import pytest
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
+from rapidtask.learning.labels import label
 from rapidtask.learning.optimisers import make_optimiser
-from rapidtask.learning.value_map import ValueMapHeads, label
+from rapidtask.learning.value_map import ValueMapHeads
 from rapidtask.worlds import make_torus
 
 NUM_CELLS, NUM_MOVES, BATCH = 16, 4, 128

@@ -22,9 +22,9 @@ from rapidtask.commands.play import Play
 from rapidtask.commands.sweep import Sweep
 from rapidtask.commands.train import Train
 from rapidtask.commands.watch import Watch
-from rapidtask.envs.registry import DOMAINS, WorldOptions
+from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
 from rapidtask.errors import InputError
-from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.config import RECIPES, epn_for, learning_for
 
 CHOICES: dict[str, Sequence[str]] = {
     "world": tuple(DOMAINS),
@@ -102,14 +102,14 @@ def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> type:
     """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
-    recipe = chosen["recipe"]
-    agent = epn_for(recipe) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
+    recipe, domain = chosen["recipe"], domain_name(world)
+    agent = epn_for(recipe, domain) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
     names = {field.name for field in dataclasses.fields(command)}
     defaults = {
         # What does not learn acts in worlds that nothing was learned in.
         "world": world if "learning" in names else world.held_out(),
         "agent": agent,
-        "learning": RECIPES[recipe],
+        "learning": learning_for(recipe, domain),
     }
     fields = [
         (name, type(default), dataclasses.field(default=default, kw_only=True))

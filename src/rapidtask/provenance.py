@@ -14,7 +14,7 @@ from typing import Any
 import rapidtask
 from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, domain_name
-from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.config import epn_for, learning_for
 from rapidtask.learning.run_config import RunConfig, agent_name
 
 
@@ -44,14 +44,14 @@ def today() -> str:
 
 def training_command(config: RunConfig) -> str:
     """The command that starts a run with this configuration: every option that is not its default."""
-    recipe = config.recipe
+    recipe, domain = config.recipe, domain_name(config.world)
     name = agent_name(config.agent)
-    agent = epn_for(recipe) if name == "epn" else AGENTS[name]()
-    world = DOMAINS[domain_name(config.world)]()
-    words = ["rapidtask", "train", "--world", domain_name(config.world), "--agent", name, "--recipe", recipe]
+    agent = epn_for(recipe, domain) if name == "epn" else AGENTS[name]()
+    world = DOMAINS[domain]()
+    words = ["rapidtask", "train", "--world", domain, "--agent", name, "--recipe", recipe]
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)
-    words += _flags("learning", config.learning, RECIPES[recipe])
+    words += _flags("learning", config.learning, learning_for(recipe, domain))
     if config.curriculum:
         words += ["--curriculum", *map(str, config.curriculum)]
     # Options that this module does not know by name still belong to the command.

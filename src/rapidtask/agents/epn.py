@@ -48,6 +48,8 @@ class EPNConfig:
     first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0."""
     locate: bool = False
     """With match: tell rows before planning, not only after it, whether they touch the current state."""
+    readout_width: int | None = None
+    """Hidden units of the network that reads rows out after planning; by default `width`."""
     goal_in_rows: bool = True
     """Tell rows the goal before planning; else only the policy knows it."""
     symbols: Literal["learned", "fixed"] = "learned"
@@ -134,7 +136,7 @@ class EPN(Agent):
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
         self.state_in = Linear(width, width, next(keys), bias=False)
-        self.readout = Mlp((width, width, width), next(keys))
+        self.readout = Mlp((width, config.readout_width or width, width), next(keys))
         self.policy = Mlp((3 * width, width, width), next(keys))
         self.logits = Linear(width, num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
@@ -203,6 +205,7 @@ class EPN(Agent):
         *,
         bucketed: bool = False,
         iterations: int | None = None,
+        read_after: Int[Array, " B"] | None = None,
     ) -> AgentOutput:
         """Plan over memories `[B]` and choose.
 
@@ -213,24 +216,33 @@ class EPN(Agent):
             bucketed: plan in as few slots as the fullest memory needs. One program per number of slots is
                 compiled, and the rows' trace, whose shape would depend on it, is left out.
             iterations: planner iterations, if other than configured.
+            read_after: iterations after which each memory's plan is acted on, if not after the last.
         """
         iterations = self.config.iterations if iterations is None else iterations
         if not bucketed:
-            return self._plan_and_act(memory, timestep, embeddings, iterations)
+            return self._plan_and_act(memory, timestep, embeddings, iterations, read_after)
         return in_fewest_slots(
             memory,
-            lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations).without_rows(),
+            lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations, read_after).without_rows(),
         )
 
     def _plan_and_act(
-        self, memory: Memory, timestep: TimeStep, embeddings: Embeddings, iterations: int
+        self,
+        memory: Memory,
+        timestep: TimeStep,
+        embeddings: Embeddings,
+        iterations: int,
+        read_after: Int[Array, " B"] | None,
     ) -> AgentOutput:
         here, goal = timestep.observation, timestep.goal
         similarity = embeddings.similarity
         rows = self.row(memory, here, goal, embeddings)
         memory, beliefs = self._plan(memory, rows, embeddings, iterations)
 
-        read = beliefs[-1] + embeddings.project(self.state_in.weight, here)[:, None]
+        belief = beliefs[-1]
+        if read_after is not None:
+            belief = jnp.stack(beliefs)[read_after - 1, jnp.arange(len(here))]
+        read = belief + embeddings.project(self.state_in.weight, here)[:, None]
         if self.readout_match is not None:
             read += similarity(memory.origin, here[:, None])[..., None] * self.readout_match[0]
             read += similarity(memory.successor, here[:, None])[..., None] * self.readout_match[1]

@@ -19,7 +19,7 @@ from rapidtask.experiments.material import NotAvailable, Rows
 from rapidtask.experiments.runs import LoggedRun
 from rapidtask.experiments.style import FAINT, INK, new_figure, quiet
 from rapidtask.learning.agent_files import load_agent
-from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.config import RECIPES, epn_for, learning_for
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.ship import agent_file
@@ -48,7 +48,7 @@ NAMES: dict[tuple[str, Any], str] = {
     ("match", False): "no match",
     ("write", "after"): "written after planning",
     ("geometry", False): "no geometry",
-    ("first_moves", False): "no first moves",
+    ("ways", False): "no ways",
     ("symbols", "learned"): "learned symbols",
 }
 """What tables call an option that differs from the base; others are named `option=value`."""
@@ -61,8 +61,9 @@ def base_of(configs: Sequence[RunConfig]) -> RunConfig:
     change one option share the rest.
     """
     fast = [config for config in configs if config.recipe == "fast"] or list(configs)
+    domain = domain_name(configs[0].world)
     default = RunConfig(
-        world=DOMAINS[domain_name(configs[0].world)](), agent=epn_for("fast"), learning=RECIPES["fast"]
+        world=DOMAINS[domain](), agent=epn_for("fast", domain), learning=learning_for("fast", domain)
     )
     return dataclasses.replace(
         default,

@@ -49,9 +49,16 @@ class LearningConfig:
     """Weight of the value-map loss; 0 learns from reward alone."""
     geometry: bool = True
     """Whether labels of the value map use what a torus tells about visited places, where the world is one."""
-    first_moves: bool = True
-    """Whether rows are also asked for the first move of the way to them, where labels are known paths and the
-    agent locates itself: a way can then be joined in the middle, twice as long as there are iterations."""
+    ways: bool = True
+    """Whether labels also tell, where they are of known paths, how far the next move never tried is; and
+    rows, if the agent locates itself, are asked for the ways through them, by their first move. A way is then
+    joined in the middle from two halves, each as long as there are iterations."""
+    advice: float = 1.0
+    """Weight, at the start, of the policy's cross-entropy with an edge planner that knows as much as the
+    agent; it falls to 0. Given where ways are labelled."""
+    random_iterations: bool = False
+    """Whether the EPN learns to act after each number of planner iterations up to its own, drawn for every
+    step it learns from."""
     optimiser: OptimiserName = "muon"
     """Muon for hidden matrices and Adam for the rest, or Adam, or the paper's RMSprop."""
     learning_rate: float = 5e-3
@@ -73,6 +80,7 @@ PAPER = LearningConfig(
     entropy=0.01,
     entropy_end=0.01,
     value_map_weight=0.0,
+    advice=0.0,
     optimiser="rmsprop",
     learning_rate=2e-4,
     learning_rate_end=1.0,
@@ -84,11 +92,21 @@ Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 
 
-def epn_for(recipe: str) -> EPNConfig:
+STREETS = "streetlearn"
+
+
+def learning_for(recipe: str, domain: str = "memory-planning") -> LearningConfig:
+    """The options of learning that a recipe starts from."""
+    if recipe == "fast" and domain == STREETS:
+        return replace(FAST, entropy_end=0.003)
+    return RECIPES[recipe]
+
+
+def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     """The EPN that a recipe trains by default."""
     if recipe == "paper":
         return EPNConfig()
-    return replace(
+    fast = replace(
         EPNConfig(),
         block="residual",
         match=True,
@@ -97,3 +115,7 @@ def epn_for(recipe: str) -> EPNConfig:
         symbols="fixed",
         vision="whitened",
     )
+    if domain == STREETS:
+        # Ways are longer there, and moves cannot be undone in one: look both ahead and back.
+        return replace(fast, iterations=4, num_heads=2, match_start=8.0, readout_width=256)
+    return fast

@@ -15,8 +15,9 @@ from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.learning.config import LearningConfig
+from rapidtask.learning.labels import PrivilegedLabels, label
 from rapidtask.learning.rollout import Rollout, embed_table, log_probability_of
-from rapidtask.learning.value_map import PrivilegedLabels, ValueMapHeads, label
+from rapidtask.learning.value_map import ValueMapHeads
 from rapidtask.learning.vtrace import VTrace, vtrace
 
 Metrics = dict[str, Float[Array, ""]]
@@ -46,12 +47,15 @@ class Samples(eqx.Module):
     labels: PrivilegedLabels | None
     environment: Int[Array, "*B"]
     """Which environment of the rollout each step is from: frames are embedded per environment."""
+    read_after: Int[Array, "*B"] | None = None
+    """Planner iterations after which the EPN acts, if not after all of them."""
 
 
 class Weights(eqx.Module):
     """Weights of the loss's parts that change during training."""
 
     entropy: Float[Array, ""]
+    advice: Float[Array, ""]
 
 
 def prepare(
@@ -91,7 +95,7 @@ def prepare(
         targets.values,
         rollout.happened,
         memories,
-        label_all(agent, memories, timesteps, environment, config) if config.value_map_weight else None,
+        label_all(memories, timesteps, environment, config) if config.value_map_weight else None,
         jnp.broadcast_to(jnp.arange(rollout.actions.shape[1]), rollout.actions.shape),
     )
 
@@ -111,7 +115,7 @@ def targets_of(
 
 
 def label_all(
-    agent: Agent, memories: Memory, timesteps: TimeStep, environment: Environment, config: LearningConfig
+    memories: Memory, timesteps: TimeStep, environment: Environment, config: LearningConfig
 ) -> PrivilegedLabels:
     """Labels `[T, B]` from the experienced transitions."""
     one = partial(
@@ -119,15 +123,14 @@ def label_all(
         rules=environment.rules,
         num_observations=environment.num_observations,
         geometry=config.geometry,
-        first_moves=asks_first_moves(agent, environment, config),
+        ways=labels_ways(environment, config),
     )
     return jax.vmap(jax.vmap(one))(memories, timesteps)
 
 
-def asks_first_moves(agent: Agent, environment: Environment, config: LearningConfig) -> bool:
-    """Whether rows are asked for the first move of the way to them."""
-    by_geometry = config.geometry and environment.rules.torus_size is not None
-    return config.first_moves and isinstance(agent, EPN) and agent.config.locate and not by_geometry
+def labels_ways(environment: Environment, config: LearningConfig) -> bool:
+    """Whether labels tell of ways: they are of known paths, where no geometry tells of others."""
+    return config.ways and not (config.geometry and environment.rules.torus_size is not None)
 
 
 def sample_loss(
@@ -146,7 +149,7 @@ def sample_loss(
     assert isinstance(agent, EPN)
     assert samples.memory is not None
     embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
-    output = agent.act(samples.memory, samples.timestep, embeddings)
+    output = agent.act(samples.memory, samples.timestep, embeddings, read_after=samples.read_after)
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
     ratio = jax.lax.stop_gradient(ratio)
@@ -161,7 +164,23 @@ def sample_loss(
         parts = learned.heads.losses(output, here, samples.labels)
         loss += config.value_map_weight * sum(parts.values())
         metrics |= {f"map_{name}": value for name, value in parts.items()}
+        if samples.labels.advice is not None:
+            advised = advice_loss(output.logits, samples.timestep, samples.labels.advice, samples.happened)
+            loss += weights.advice * advised
+            metrics |= {"advice": advised}
     return loss, metrics | {"loss": loss}
+
+
+def advice_loss(
+    logits: Float[Array, "*B A"],
+    timestep: TimeStep,
+    advice: Float[Array, "*B M"],
+    happened: Float[Array, "*B"],
+) -> Float[Array, ""]:
+    """Cross-entropy of the policy with an edge planner's move; at the goal there is none to advise."""
+    per_step = -jnp.sum(advice * jax.nn.log_softmax(logits)[..., : advice.shape[-1]], axis=-1)
+    counts = happened * (timestep.observation != timestep.goal)
+    return jnp.sum(per_step * counts) / jnp.maximum(jnp.sum(counts), 1.0)
 
 
 def moved_enough(ratio: Float[Array, "*B"], advantage: Float[Array, "*B"], clip: float) -> Bool[Array, "*B"]:
@@ -189,11 +208,15 @@ def sequence_loss(
     if learned.heads is not None and config.value_map_weight:
         timesteps = jax.tree.map(lambda x: x[:-1], rollout.timesteps)
         memories = experienced(rollout, environment)
-        labels = label_all(learned.agent, memories, timesteps, environment, config)
+        labels = label_all(memories, timesteps, environment, config)
         flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
         part = learned.heads.action_loss(flat(acted.features), jax.tree.map(flat, labels))
         loss += config.value_map_weight * part
         metrics |= {"map_actions": part}
+        if labels.advice is not None:
+            advised = advice_loss(acted.logits, timesteps, labels.advice, rollout.happened)
+            loss += weights.advice * advised
+            metrics |= {"advice": advised}
     return loss, metrics | {"loss": loss}
 
 

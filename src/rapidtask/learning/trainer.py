@@ -21,7 +21,7 @@ from rapidtask.agents.vision import WhitenedEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.losses import Learned, Metrics, Weights, asks_first_moves
+from rapidtask.learning.losses import Learned, Metrics, Weights, labels_ways
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, embed_table, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
@@ -137,7 +137,10 @@ class Trainer:
     def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
         config = self.config
         done = state.iteration / self.num_iterations
-        weights = Weights(config.entropy + (config.entropy_end - config.entropy) * done)
+        weights = Weights(
+            entropy=config.entropy + (config.entropy_end - config.entropy) * done,
+            advice=config.advice * (1.0 - done),
+        )
         rollout, actors = collect(environment, state.learner.learned.agent, state.actors, self.num_steps)
         key = jax.random.fold_in(state.key, state.iteration)
         learner, metrics = self._updater.update(state.learner, rollout, environment, weights, key)
@@ -208,17 +211,19 @@ def make_heads(
     if environment.rules.torus_size is not None:
         # No two places are further apart on the largest torus that has room in the world's table.
         furthest = max(furthest, math.isqrt(environment.num_observations))
-    num_targets = 2 if isinstance(agent, EPN) and agent.config.locate else 1
-    first_moves = asks_first_moves(agent, environment, config)
-    if first_moves:
-        furthest = 2 * furthest
+    ways = labels_ways(environment, config)
+    num_targets = 1
+    if isinstance(agent, EPN) and agent.config.locate:
+        num_targets = 3 if ways else 2
+    if num_targets == 3:
+        furthest = 2 * furthest + 1
     return ValueMapHeads(
         output.features.shape[-1],
         furthest,
         environment.rules.num_moves,
         key,
         num_targets=num_targets,
-        first_moves=first_moves,
+        ways=ways,
     )
 
 

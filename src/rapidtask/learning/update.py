@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -79,6 +79,11 @@ class Updater:
         views = None if rollout.frame_ids is None else embeddings
         samples = prepare(agent, environment, self.config, rollout, embeddings, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+        if self.config.random_iterations:
+            drawn = jax.random.randint(
+                jax.random.fold_in(key, 1), samples.action.shape, 1, agent.config.iterations + 1
+            )
+            samples = replace(samples, read_after=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(learned: Learned, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:

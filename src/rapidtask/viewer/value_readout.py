@@ -25,7 +25,7 @@ from rapidtask.agents.memory import Memory
 from rapidtask.agents.planner import AllToAll, MostRecent
 from rapidtask.envs.environment import TimeStep
 from rapidtask.envs.episode import to_numpy
-from rapidtask.learning.value_map import known_edges
+from rapidtask.learning.labels import known_edges
 from rapidtask.policies.edges import plan
 from rapidtask.worlds.world import Rules
 
