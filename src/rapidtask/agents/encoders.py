@@ -24,15 +24,15 @@ class Embeddings(eqx.Module):
 
     def look_up(self, ids: Int[Array, "*B"]) -> Float[Array, "*B D"]:
         """Embeddings of ids `[B, …]`; with a table per environment the leading axis is its own."""
-        return gather_rows(self.table, ids)
+        return self._rows(self.table, ids)
 
     def project(self, weight: Float[Array, "D O"], ids: Int[Array, "*B"]) -> Float[Array, "*B O"]:
         """`look_up(ids) @ weight`, computed once per table entry instead of once per id."""
         flat = self.table.reshape(-1, self.table.shape[-1]) @ weight
-        return gather_rows(flat.reshape(*self.table.shape[:-1], -1), ids)
+        return self._rows(flat.reshape(*self.table.shape[:-1], -1), ids)
 
     def similarity(self, a: Int[Array, "*B"], b: Int[Array, "*B"]) -> Float[Array, "*B"]:
-        """Cosine, sharpened, of the embeddings of two arrays of ids `[B, …]` that broadcast."""
+        """Sharpened cosine of embeddings: each of a's ids `[B, …]` with each of b's, as they broadcast."""
         if self.exact:
             return (a == b).astype(self.table.dtype)
         norm = jnp.sqrt(jnp.sum(jnp.square(self.table), -1, keepdims=True) + 1e-8)
@@ -42,12 +42,21 @@ class Embeddings(eqx.Module):
             cosines = jnp.maximum(cosines, 0.0) ** self.sharpness
         if cosines.ndim == 2:
             return cosines[a, b]
-        return jax.vmap(lambda table, a, b: table[a, b])(cosines, a, b)
+        # Each of a's ids with each of b's, as products: a gather per environment is slow on a CPU.
+        pairs = self._pick(cosines, a) @ jnp.swapaxes(self._one_hot(b), -1, -2)
+        return pairs.reshape(jnp.broadcast_shapes(a.shape, b.shape))
 
+    def _rows(self, tables: Float[Array, "*B V D"], ids: Int[Array, "*B"]) -> Float[Array, "*B D"]:
+        if tables.ndim == 2:
+            return tables[ids]
+        return self._pick(tables, ids).reshape(*ids.shape, -1)
 
-def gather_rows(table: Float[Array, "*B V D"], ids: Int[Array, "*B"]) -> Float[Array, "*B D"]:
-    """Rows of one table, or of one table per leading index."""
-    return table[ids] if table.ndim == 2 else jax.vmap(lambda table, ids: table[ids])(table, ids)
+    def _one_hot(self, ids: Int[Array, "B ..."]) -> Float[Array, "B M V"]:
+        return jax.nn.one_hot(ids.reshape(len(ids), -1), self.table.shape[-2])
+
+    def _pick(self, tables: Float[Array, "B V D"], ids: Int[Array, "B ..."]) -> Float[Array, "B M D"]:
+        """Rows of a table per environment."""
+        return self._one_hot(ids) @ tables
 
 
 class Encoder(eqx.Module):
