@@ -110,7 +110,9 @@ def draw_graph(axes: Axes, rows: Rows, around: np.ndarray) -> None:
     low, high = points.min(0), points.max(0)
     wide = np.array([np.cos(np.radians(points[:, 1].mean())), 1.0])
     extent = float(((high - low) * wide).max())
-    axes.add_collection(LineCollection(list(around), colors="#d1d5db", linewidths=0.8))
+    middle, half = (low + high) / 2, 0.6 * extent / wide
+    near = (np.abs(around - middle) <= 3 * half).all(axis=(1, 2))  # the rest would only fill the file
+    axes.add_collection(LineCollection(list(around[near]), colors="#d1d5db", linewidths=0.8))
     axes.add_collection(LineCollection(lines, colors=colour_of("EPN"), linewidths=1.6))
     for row, line in zip(rows, lines, strict=True):
         axes.plot(*line[0], "o", ms=4, color=INK, zorder=3)
@@ -129,7 +131,6 @@ def draw_graph(axes: Axes, rows: Rows, around: np.ndarray) -> None:
             box = {"boxstyle": "circle,pad=0.12", "fc": "#fdba74", "ec": "none"}
             place = line[0] + 1.75 * step
             axes.annotate(str(row["view"]), place, fontsize=7, ha="center", va="center", bbox=box, zorder=5)
-    middle, half = (low + high) / 2, 0.6 * extent / wide
     axes.set(xlim=(middle[0] - half[0], middle[0] + half[0]), ylim=(middle[1] - half[1], middle[1] + half[1]))
     axes.set_aspect(1 / wide[0])
     axes.set_axis_off()
