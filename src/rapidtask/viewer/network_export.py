@@ -22,7 +22,7 @@ from rapidtask.learning.checkpoint import named_arrays
 OPTIONS = frozenset(
     (
         *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
-        *("locate", "goal_in_rows", "symbols", "vision", "boundary", "write"),
+        *("locate", "readout_width", "goal_in_rows", "symbols", "vision", "boundary", "write"),
     )
 )
 """Options of the EPN that the page's network knows."""
