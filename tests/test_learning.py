@@ -20,7 +20,7 @@ from rapidtask.learning.losses import Learned, Samples, Weights, prepare, sample
 from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
 from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer, make_heads
-from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, minibatch_order
+from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, draw_iterations, minibatch_order
 from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
 
 NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
@@ -121,6 +121,36 @@ def test_few_planning_rows_learn_the_value_map_too(rollout, environment):
         state, metrics = go(state, rollout, environment, WEIGHTS, jax.random.key(0))
         losses.append(float(metrics["map_rows"]))
     assert losses[-1] < 0.9 * losses[0]
+
+
+def test_random_iterations_act_on_plans_as_far_as_drawn(rollout, environment, monkeypatch):
+    """If one iteration is drawn for all steps, the policy that learns is that of one iteration."""
+
+    def metrics_of(iterations: int, **options):
+        agent = make_agent(replace(EPN, iterations=iterations))  # equal weights for any number
+        agent = eqx.tree_at(lambda a: a.logits.weight, agent, replace_fn=lambda weight: 100 * weight)
+        updater = Updater(replace(REWARD_ONLY, **options), optax.sgd(0.1))
+        learned = Learned(agent, None)
+        state = LearnerState(learned, updater.optimiser.init(eqx.filter(learned, eqx.is_inexact_array)))
+        return eqx.filter_jit(updater.update)(state, rollout, environment, WEIGHTS, jax.random.key(0))[1]
+
+    draws = []
+
+    def one_for_all(key, num_samples, most):
+        draws.append((num_samples, most))
+        return jnp.ones(num_samples, jnp.int32)
+
+    monkeypatch.setattr("rapidtask.learning.update.draw_iterations", one_for_all)
+    drawn, one, three = metrics_of(3, random_iterations=True), metrics_of(1), metrics_of(3)
+    assert draws == [(ALL, 3)]
+    assert float(drawn["entropy"]) == pytest.approx(float(one["entropy"]), abs=1e-5)
+    assert float(drawn["entropy"]) != pytest.approx(float(three["entropy"]), abs=1e-3)
+
+
+def test_iterations_are_drawn_evenly():
+    drawn = draw_iterations(jax.random.key(0), 4000, 4)
+    assert np.bincount(drawn, minlength=6)[[0, 5]].tolist() == [0, 0]
+    assert min(np.bincount(drawn)[1:5]) > 850
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
@@ -288,6 +318,15 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
 def test_options_that_make_no_run_are_refused(options, named):
     with pytest.raises(InputError, match=named):
         Trainer(WORLD.make(), EPN, replace(LEARNING, **options), total_steps=100, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("agent", "shuffle"), [(LSTM, True), (replace(EPN, iterations=2), False), (EPN, True)]
+)
+def test_random_iterations_are_refused_where_they_would_do_nothing(agent, shuffle):
+    learning = replace(LEARNING, random_iterations=True, shuffle=shuffle)
+    with pytest.raises(InputError, match="random_iterations: only the EPN"):
+        Trainer(WORLD.make(), agent, learning, total_steps=100, seed=0)
 
 
 # Two by two cells, up and down (left and right) lead to the same place, and the first goal is one of the

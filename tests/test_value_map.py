@@ -50,18 +50,19 @@ def known():
     return memory, now, labels
 
 
-def expected_ways(memory):
+def expected_ways(memory, iterations=ITERATIONS):
     """Class of each row, end of the way and first move, worked out by hand.
 
     From 1 the only known move is forward: 1 → 2 → 3 → 4 → 5 is four moves to the goal. Two iterations know
-    two moves from each side, so the rows 2 → 3 and 3 → 4 join the halves. Every place has a move never tried.
+    two moves from each side, so the rows 2 → 3 and 3 → 4 join the halves; one iteration knows one, and no
+    row joins them. Every place has a move never tried.
     """
     target = np.zeros((8, 2, 3), int)
     rows = zip(memory.origin[0].tolist(), memory.successor[0].tolist(), memory.mask[0].tolist(), strict=True)
     for row, (origin, successor, used) in enumerate(rows):
-        if used and (origin, successor) in {(2, 3), (3, 4)}:
+        if used and (origin, successor) in {(2, 3), (3, 4)} and iterations == 2:
             target[row, 0, FORWARD] = 1 + 4
-        if used and origin in {1, 2, 3}:
+        if used and 1 <= origin <= 1 + iterations:
             target[row, 1, FORWARD] = 1 + (origin - 1) + 1 + 1
     return target
 
@@ -75,7 +76,7 @@ def one_hot_output(memory, target, num_classes):
     return AgentOutput(zeros, zeros[:, 0], jnp.zeros((1, said.shape[-1])), zeros[:, 0], rows)
 
 
-def readout_loss(known, target):
+def readout_loss(known, target, read_after=None):
     memory, now, labels = known
     max_distance = 2 * ITERATIONS + 1
     num_classes = max_distance + 3
@@ -83,13 +84,20 @@ def readout_loss(known, target):
     heads = ValueMapHeads(width, max_distance, 3, jax.random.key(0), num_targets=3, ways=True)
     heads = eqx.tree_at(lambda h: h.readout_head.weight, heads, jnp.eye(width))
     output = one_hot_output(memory, target, num_classes)
-    return float(heads.losses(output, now.observation, labels)["readout"])
+    return float(heads.losses(output, now.observation, labels, read_after)["readout"])
 
 
 def test_rows_in_the_middle_know_the_whole_way(known):
     target = expected_ways(known[0])
     assert (target[:, 0] > 0).sum() == 2
     assert readout_loss(known, target) < 1e-6
+
+
+def test_a_plan_acted_on_early_is_asked_for_shorter_ways(known):
+    target = expected_ways(known[0], iterations=1)
+    assert (target[:, 0] > 0).sum() == 0
+    assert readout_loss(known, target, jnp.asarray([1])) < 1e-6
+    assert readout_loss(known, target) > 1.0
 
 
 @pytest.mark.parametrize(

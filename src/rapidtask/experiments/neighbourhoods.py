@@ -97,7 +97,7 @@ def plot(rows: Rows) -> Figure:
     for number, (axes, view) in enumerate(
         zip(below.subplots(1, len(rows.views)), rows.views, strict=True), 1
     ):
-        axes.imshow(view, interpolation="bicubic")
+        axes.imshow(view, interpolation="none")
         axes.set_axis_off()
         axes.set_title(str(number), loc="center", fontsize=9)
     return figure

@@ -116,6 +116,6 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         vision="whitened",
     )
     if domain == STREETS:
-        # Ways are longer there, and moves cannot be undone in one: look both ahead and back.
-        return replace(fast, iterations=4, num_heads=2, match_start=8.0, readout_width=256)
+        # Ways are longer there, and moves cannot be undone in one: look ahead, back, and at what meets there.
+        return replace(fast, iterations=4, num_heads=4, match_start=8.0, readout_width=256)
     return fast

@@ -161,7 +161,7 @@ def sample_loss(
     )
     if learned.heads is not None and samples.labels is not None:
         here = samples.timestep.observation
-        parts = learned.heads.losses(output, here, samples.labels)
+        parts = learned.heads.losses(output, here, samples.labels, samples.read_after)
         loss += config.value_map_weight * sum(parts.values())
         metrics |= {f"map_{name}": value for name, value in parts.items()}
         if samples.labels.advice is not None:

@@ -24,7 +24,7 @@ from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Learned, Metrics, Weights, labels_ways
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, embed_table, start_actors
-from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates
+from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates, shuffles
 from rapidtask.learning.value_map import ValueMapHeads
 
 DEVICES = "devices"
@@ -89,6 +89,11 @@ class Trainer:
 
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(self._make_agent, environment, jax.random.key(0))
+        if config.random_iterations and not (shuffles(config, agent) and agent.config.iterations > 1):
+            raise InputError(
+                "random_iterations: only the EPN, with more than one iteration and shuffled steps, learns to "
+                "act after any number of them"
+            )
         updates = num_updates(per_device, agent, per_device.num_envs, self.num_steps)
         rate_end = config.learning_rate * config.learning_rate_end
         schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)

@@ -80,9 +80,8 @@ class Updater:
         samples = prepare(agent, environment, self.config, rollout, embeddings, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
         if self.config.random_iterations:
-            drawn = jax.random.randint(
-                jax.random.fold_in(key, 1), samples.action.shape, 1, agent.config.iterations + 1
-            )
+            key, draw = jax.random.split(key)
+            drawn = draw_iterations(draw, len(samples.action), agent.config.iterations)
             samples = replace(samples, read_after=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
@@ -174,6 +173,11 @@ def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: 
 def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: int) -> int:
     """Environments whose whole rollouts make a minibatch."""
     return max(1, min(num_envs, config.minibatch_size // num_steps))
+
+
+def draw_iterations(key: PRNGKeyArray, num_samples: int, most: int) -> Int[Array, " S"]:
+    """Iterations after which each sample's plan is acted on: any number up to the most, all as likely."""
+    return jax.random.randint(key, (num_samples,), 1, most + 1)
 
 
 def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) -> Int[Array, "M C S"]:

@@ -62,9 +62,20 @@ class ValueMapHeads(eqx.Module):
         self.first_head = Linear(width, 2 * (num_moves + 1), keys[3]) if rows_know_ways else None
 
     def losses(
-        self, output: AgentOutput, here: Int[Array, " B"], labels: PrivilegedLabels
+        self,
+        output: AgentOutput,
+        here: Int[Array, " B"],
+        labels: PrivilegedLabels,
+        read_after: Int[Array, " B"] | None = None,
     ) -> dict[str, Float[Array, ""]]:
-        """Mean cross-entropy of each kind of head over a batch `[B]`."""
+        """Mean cross-entropy of each kind of head over a batch `[B]`.
+
+        Args:
+            output: what the agent made of its memories, with its rows.
+            here: where the agents are.
+            labels: what the rows are asked for.
+            read_after: iterations after which each plan was acted on, if not after the last.
+        """
         trace = output.rows
         assert trace is not None
         far = self.num_classes - 1
@@ -82,7 +93,8 @@ class ValueMapHeads(eqx.Module):
         if self.first_head is None:
             parts["readout"] = self._readout_loss(trace, here, distance[:, TO_GOAL, 0])
         else:
-            parts |= self._way_losses(trace, here, hops, labels)
+            last = trace.beliefs.shape[0] if read_after is None else read_after[:, None, None]
+            parts |= self._way_losses(trace, here, hops, labels, last)
         return parts | {"actions": self.action_loss(output.features, labels)}
 
     def _readout_loss(
@@ -99,12 +111,13 @@ class ValueMapHeads(eqx.Module):
         here: Int[Array, " B"],
         hops: Int[Array, "B targets 2 N"],
         labels: PrivilegedLabels,
+        read_after: Int[Array, "B 1 1"] | int,
     ) -> dict[str, Float[Array, ""]]:
         assert self.first_head is not None
         assert labels.first is not None
-        far, num_iterations = self.num_classes - 1, trace.beliefs.shape[0]
+        far = self.num_classes - 1
         begins = at_both_ends(trace, labels.first)  # [B, M, 2, N]
-        iteration = jnp.arange(1, num_iterations + 1)[:, None, None, None, None]
+        iteration = jnp.arange(1, trace.beliefs.shape[0] + 1)[:, None, None, None, None]
         needed = iterations_needed(hops)[:, None, FROM_HERE]
         known = begins & (needed <= iteration)  # [I, B, M, 2, N]
         target = jnp.concatenate([~known.any(axis=2, keepdims=True), known], axis=2).astype(jnp.float32)
@@ -117,7 +130,7 @@ class ValueMapHeads(eqx.Module):
         starts_here = (trace.origin == here[:, None])[:, None]
         begins = jnp.where(starts_here, begins[:, :, LEADS_TO], begins[:, :, STARTS_AT])[:, None]
         onward, come = hops[:, (TO_GOAL, TO_UNTRIED), LEADS_TO], hops[:, FROM_HERE, STARTS_AT][:, None]
-        joined = (onward <= num_iterations) & (come <= num_iterations)  # [B, 2, N]
+        joined = (onward <= read_after) & (come <= read_after)  # [B, 2, N]
         length = jnp.where(joined[:, :, None] & begins, (come + 1 + onward)[:, :, None], far)  # [B, 2, M, N]
         target = jnp.moveaxis(jnp.where(length < far, 1 + length, 0), -1, 1)
         logits = self.readout_head(trace.readout).reshape(*target.shape, -1)
