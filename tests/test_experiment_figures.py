@@ -1,11 +1,9 @@
 import csv
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fake_runs import write_run
-from rapidtask.envs.registry import MemoryPlanning
+from grid_material import gather_grid_runs, write_grid_runs
 from rapidtask.experiments import (
     exploration,
     larger_grids,
@@ -15,34 +13,20 @@ from rapidtask.experiments import (
     steps_to_goal,
     training_curves,
 )
-from rapidtask.experiments.material import gather
 from rapidtask.experiments.memory_planning import FIGURES, run_figures
 from rapidtask.experiments.results import read_index
-from rapidtask.experiments.runs import read_runs
-from rapidtask.learning.run_config import RunConfig
-from tiny_training import EPN, LSTM
 
 pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.
-WORLD = MemoryPlanning(episode_steps=12)
-CONFIG = RunConfig(world=WORLD, agent=EPN)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Folders of runs: an EPN with two seeds, one with the paper's recipe, one with N×k, and an LSTM."""
-    root = tmp_path_factory.mktemp("runs")
-    write_run(root / "epn-0", CONFIG)
-    write_run(root / "epn-1", replace(CONFIG, seed=1), goals=3.5)
-    write_run(root / "paper", replace(CONFIG, recipe="paper"))
-    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, attention="nxk", k=4)))
-    write_run(root / "lstm", replace(CONFIG, agent=LSTM))
-    return root
+    return write_grid_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
 def material(runs):
-    found = read_runs([runs], "memory-planning")
-    return gather(found, shipped=False, episodes=64, seed=3, world=WORLD)
+    return gather_grid_runs(runs)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fake_runs import write_run
+from grid_material import CONFIG, WORLD, gather_grid_runs, write_grid_runs
 from rapidtask.cli import main
 from rapidtask.commands import demo
 from rapidtask.envs.registry import MemoryPlanning
@@ -23,31 +24,18 @@ from rapidtask.experiments.material import NotAvailable, gather
 from rapidtask.experiments.memory_planning import keep_sweeps
 from rapidtask.experiments.results import csv_text, draw
 from rapidtask.experiments.runs import kind_label, read_runs
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.policies import make_policy
 from rapidtask.pretrained.ship import Ship, ship
-from tiny_training import EPN, LSTM
-
-WORLD = MemoryPlanning(episode_steps=12)
-CONFIG = RunConfig(world=WORLD, agent=EPN)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Folders of runs: an EPN with two seeds, one with the paper's recipe, one with N×k, and an LSTM."""
-    root = tmp_path_factory.mktemp("runs")
-    write_run(root / "epn-0", CONFIG)
-    write_run(root / "epn-1", replace(CONFIG, seed=1), goals=3.5)
-    write_run(root / "paper", replace(CONFIG, recipe="paper"))
-    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, attention="nxk", k=4)))
-    write_run(root / "lstm", replace(CONFIG, agent=LSTM))
-    return root
+    return write_grid_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
 def material(runs):
-    found = read_runs([runs], "memory-planning")
-    return gather(found, shipped=False, episodes=64, seed=3, world=WORLD)
+    return gather_grid_runs(runs)
 
 
 def test_traces_show_the_episodes_that_are_scored():

@@ -9,6 +9,7 @@ from typing import Any
 
 from rapidtask.envs.render import symbol
 from rapidtask.evaluation.episodes import EpisodeTrace
+from rapidtask.experiments.player import PLAYER_SCRIPT
 from rapidtask.experiments.style import FAINT, colour_of
 from rapidtask.worlds.memory_planning import ACTIONS
 
@@ -48,7 +49,7 @@ def animation(episodes: Mapping[str, dict[str, Any]], size: int) -> str:
     return (
         f'<div class="players">{panels}</div><div class="controls"><button id="play">Pause</button>'
         '<input id="time" type="range" min="0" value="0" aria-label="step"><output id="step"></output></div>'
-        f"<script>const EPISODES = {text};\n{SCRIPT}</script>"
+        f"<script>const EPISODES = {text};{PLAYER_SCRIPT}{SCRIPT}</script>"
     )
 
 
@@ -59,7 +60,6 @@ SCRIPT = """
   const strips = document.querySelectorAll('.strip');
   const slider = document.getElementById('time'), button = document.getElementById('play');
   const steps = document.getElementById('step');
-  slider.max = last;
   const centre = s => [(s % size) * 100 + 50, (size - 1 - Math.floor(s / size)) * 100 + 50];
   const moves = {up: [0, -100], down: [0, 100], left: [-100, 0], right: [100, 0]};
   const line = (a, b, colour) => `<line x1="${a[0]}" y1="${a[1]}" x2="${b[0]}" y2="${b[1]}" ` +
@@ -103,18 +103,6 @@ SCRIPT = """
     slider.value = t;
     steps.textContent = `step ${t} of ${last}`;
   }
-  let t = 0, playing = true;
-  button.onclick = () => {
-    playing = !playing;
-    if (playing && t >= last) t = 0;
-    button.textContent = playing ? 'Pause' : 'Play';
-  };
-  slider.oninput = () => { t = +slider.value; playing = false; button.textContent = 'Play'; draw(t); };
-  setInterval(() => {
-    if (!playing) return;
-    draw(t);
-    if (t >= last) { playing = false; button.textContent = 'Play again'; } else t++;
-  }, 220);
-  draw(0);
+  play(draw, last, slider, button, 220);
 })();
 """

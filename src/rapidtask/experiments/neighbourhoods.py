@@ -111,7 +111,8 @@ def draw_graph(axes: Axes, rows: Rows, around: np.ndarray) -> None:
     wide = np.array([np.cos(np.radians(points[:, 1].mean())), 1.0])
     extent = float(((high - low) * wide).max())
     middle, half = (low + high) / 2, 0.6 * extent / wide
-    near = (np.abs(around - middle) <= 3 * half).all(axis=(1, 2))  # the rest would only fill the file
+    # Streets outside the frame would only fill the file.
+    near = ((around.min(1) <= middle + half) & (around.max(1) >= middle - half)).all(1)
     axes.add_collection(LineCollection(list(around[near]), colors="#d1d5db", linewidths=0.8))
     axes.add_collection(LineCollection(lines, colors=colour_of("EPN"), linewidths=1.6))
     for row, line in zip(rows, lines, strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 
 from rapidtask.envs.render import symbol
 from rapidtask.evaluation.episodes import EpisodeTrace
+from rapidtask.experiments.player import PLAYER_SCRIPT
 from rapidtask.experiments.style import colour_of
 from rapidtask.viewer.world_map import SIDE, street_map
 from rapidtask.worlds.streets import RULES, StreetPool
@@ -68,7 +69,7 @@ def street_animation(episode: dict[str, Any], name: str) -> str:
         "<figcaption>seeks</figcaption></figure></div></div>"
         '<div class="controls"><button>Pause</button><input type="range" min="0" value="0" aria-label="step">'
         '<output></output></div><div class="tasks"></div><small>steps of each task; black: the fewest'
-        f" possible</small></div><script>const STREETS = {text};\n{SCRIPT}</script>"
+        f" possible</small></div><script>const STREETS = {text};{PLAYER_SCRIPT}{SCRIPT}</script>"
     )
 
 
@@ -78,7 +79,6 @@ SCRIPT = """
   const svg = root.querySelector('svg'), slider = root.querySelector('input');
   const button = root.querySelector('button'), steps = root.querySelector('output');
   const bars = root.querySelector('.tasks');
-  slider.max = last;
   const points = line => line.map(p => p.join(',')).join(' ');
   const street = (line, colour, width) => `<polyline points="${points(line)}" fill="none" ` +
     `stroke="${colour}" stroke-width="${width}" stroke-linecap="round" stroke-linejoin="round"/>`;
@@ -114,18 +114,6 @@ SCRIPT = """
     slider.value = t;
     steps.textContent = `step ${t} of ${last}, ${done.length} goals`;
   }
-  let t = 0, playing = true;
-  button.onclick = () => {
-    playing = !playing;
-    if (playing && t >= last) t = 0;
-    button.textContent = playing ? 'Pause' : 'Play';
-  };
-  slider.oninput = () => { t = +slider.value; playing = false; button.textContent = 'Play'; draw(t); };
-  setInterval(() => {
-    if (!playing) return;
-    draw(t);
-    if (t >= last) { playing = false; button.textContent = 'Play again'; } else t++;
-  }, 260);
-  draw(0);
+  play(draw, last, slider, button, 260);
 })();
 """
