@@ -101,6 +101,14 @@ class _Done:
     stopped_by = None
 
 
+@pytest.mark.parametrize("card", list_pretrained(), ids=lambda card: card.name)
+def test_the_commands_of_shipped_agents_name_every_option_that_is_no_default(card):
+    """A changed default must not change what a card's command trains."""
+    _, config = load_pretrained(card.name)
+    without_effect = {"--agent.vision", "resnet"} if getattr(config.world, "frames", None) is None else set()
+    assert set(training_command(config).split()) - set(card.command.split()) <= without_effect
+
+
 def test_unknown_names_are_refused_with_the_known_ones(shipped, tmp_path):
     with pytest.raises(InputError, match="unknown pretrained agent 'epn'; known: epn-tiny, lstm-tiny"):
         load_pretrained("epn", folder=shipped)
