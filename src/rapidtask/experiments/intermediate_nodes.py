@@ -21,7 +21,7 @@ CAPTION = (
     "the oracle in the last third against planner iterations at evaluation, in episodes of 200 and of 1,000 "
     "steps. Dashed: reference policies with the nodes kept. Whiskers: standard errors over episodes."
 )
-ITERATIONS = (1, 2, 4, 8, 16)
+ITERATIONS = (1, 2, 4, 8)
 LENGTHS = (200, 1000)
 REFERENCES = ("within-task", "edges-inverse")
 EPISODES = 100
