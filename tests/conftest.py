@@ -1,7 +1,24 @@
 """What all tests start from."""
 
+import gc
+from pathlib import Path
+
 import jax
+import pytest
 
 # Commands that train split the CPU into devices, if JAX is not in use yet: tests must not depend on which of
 # them is first.
 jax.devices()
+
+MANY_MAPS = 30_000
+"""Compiled programs hold memory maps, of which Linux gives a process 65,530; one more ends it."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def drop_compiled_programs():
+    """Forget compiled programs between files, where they have become many."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
