@@ -51,7 +51,7 @@ def measure_ours() -> dict[str, float]:
     trainer = Trainer(environment, epn_for("fast"), FAST, total_steps=10**6, seed=0)
     state = trainer.init(environment)
     act = eqx.filter_jit(
-        lambda state: collect(environment, state.learner.learned.agent, state.actors, trainer.num_steps)
+        lambda state: collect(environment, state.learner.agent, state.actors, trainer.num_steps)
     )
     began = time.perf_counter()
     jax.block_until_ready(act(state))

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 import rapidtask
+from rapidtask.errors import InputError
 from rapidtask.learning import checkpoint as module
 from rapidtask.learning.agent_files import load_agent, save_agent
 from rapidtask.learning.checkpoint import (
@@ -26,6 +27,7 @@ from rapidtask.learning.checkpoint import (
     restore,
     save_checkpoint,
 )
+from rapidtask.learning.run_config import run_config_from_json
 from tiny_training import LSTM, tiny_run
 
 CONFIG = {"seed": 3, "world": {"size": 2}}
@@ -223,3 +225,17 @@ def test_no_pickle_anywhere():
                 assert all(keyword.arg != "allow_pickle" for keyword in node.keywords), source
                 assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec")), source
             assert not banned.intersection(name.split(".")[0] for name in names), source
+
+
+def test_options_of_earlier_versions_are_dropped_and_unknown_ones_refused():
+    config = tiny_run()
+    data = config.to_json()
+    data["learning"] |= {"value_map_weight": 1.0, "geometry": True, "ways": False, "advice": 0.5}
+    assert run_config_from_json(data) == config
+    data["learning"]["colour"] = 1
+    with pytest.raises(InputError, match="learning has no option 'colour'"):
+        run_config_from_json(data)
+    data = config.to_json()
+    data["agent"]["advice"] = 0.5  # was an option of learning, never of an agent
+    with pytest.raises(InputError, match="agent has no option 'advice'"):
+        run_config_from_json(data)

@@ -291,7 +291,7 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
 
 
 def test_the_trace_names_the_rows_that_planned():
-    """The value-map loss asks rows by their places: those of the k most recent, if only they plan."""
+    """Those of the k most recent, if only they plan."""
     agent = make_epn(iterations=1, attention="nxk", k=3)
     timesteps = random_history(3, 3, False, reset_chance=0.0)
     memory = flatten(compiled_recall(memory="unique")(timesteps))

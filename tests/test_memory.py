@@ -21,7 +21,7 @@ from epn_histories import (
 from rapidtask.agents.epn import most_recent
 from rapidtask.agents.memory import empty_memory, remember
 from rapidtask.envs.environment import TimeStep
-from rapidtask.learning.labels import known_edges, label
+from rapidtask.viewer.value_readout import known_distance, known_edges
 from rapidtask.worlds import Rules
 
 UP, RIGHT, COLLECT = 0, 3, 4
@@ -178,16 +178,16 @@ RULES = {
 
 
 @functools.cache
-def compiled_labels(domain):
+def compiled_edges_and_distances(domain):
     rules = RULES[domain]
 
     def run(timesteps):
         agent = make_epn(memory="unique", write="before")
         memories = flatten(agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
         edges = jax.vmap(lambda memory: known_edges(memory, rules, NUM_OBSERVATIONS))(memories)
-        one = lambda m, t: label(m, t, rules, NUM_OBSERVATIONS, ways=True)  # noqa: E731
-        labels = jax.vmap(one)(memories, flatten(timesteps))
-        return jax.tree.map(lambda x: x.reshape(NUM_STEPS, NUM_ENVS, *x.shape[1:]), (edges, labels))
+        one = lambda memory, goal: known_distance(memory, goal, rules, NUM_OBSERVATIONS)  # noqa: E731
+        distances = jax.vmap(one)(memories, flatten(timesteps).goal)
+        return jax.tree.map(lambda x: x.reshape(NUM_STEPS, NUM_ENVS, *x.shape[1:]), (edges, distances))
 
     return quick_jit(run)
 
@@ -195,49 +195,21 @@ def compiled_labels(domain):
 @pytest.mark.parametrize("domain", RULES)
 @given(arguments=histories)
 @settings(max_examples=10, deadline=None)
-def test_labels_are_shortest_paths_over_what_was_experienced(domain, arguments):
+def test_known_distances_are_shortest_paths_over_what_was_experienced(domain, arguments):
     rules = RULES[domain]
     completes = "collect" if domain == "grid" else "arrival"
     timesteps = random_history(**{**arguments, "completes": completes})
-    edges, labels = jax.tree.map(np.asarray, compiled_labels(domain)(timesteps))
-    seen, goals = np.asarray(timesteps.observation), np.asarray(timesteps.goal)
+    edges, distances = jax.tree.map(np.asarray, compiled_edges_and_distances(domain)(timesteps))
+    goals = np.asarray(timesteps.goal)
     for env, expected in enumerate(experience(timesteps)):
         for step in range(0, NUM_STEPS, 3):
             graph, table = known_graph(expected[step], rules)
             assert {
                 (int(o), int(a)): int(edges[step, env, o, a]) for o, a in np.argwhere(edges[step, env] >= 0)
             } == table
-            goal, here = int(goals[step, env]), int(seen[step, env])
-            to_goal = dict(nx.single_target_shortest_path_length(graph, goal))
-            from_here = dict(nx.single_source_shortest_path_length(graph, here))
-            untried = {
-                place
-                for place in range(NUM_OBSERVATIONS)
-                if any((place, move) not in table for move in range(rules.num_moves))
-            }
-            to_untried = {
-                place: 1 + min(nx.multi_source_dijkstra_path_length(graph, {place})[u] for u in reachable)
-                for place in range(NUM_OBSERVATIONS)
-                if (reachable := untried & ({place} | nx.descendants(graph, place)))
-            }
-            targets = zip((to_goal, from_here, to_untried), labels.hops[step, env], strict=True)
-            for expected_hops, computed in targets:
-                assert {i: int(d) for i, d in enumerate(computed) if d < NUM_OBSERVATIONS} == expected_hops
-            assert (labels.distance[step, env] == labels.hops[step, env]).all()  # No geometry is known.
-            for move in range(rules.num_moves):
-                after, moves_left = (int(x) for x in labels.after[step, env, :, move])
-                if (here, move) not in table:
-                    assert (after, moves_left) == (-1, 0)
-                else:
-                    reached = to_goal.get(table[here, move])
-                    assert after == reached if reached is not None else after >= NUM_OBSERVATIONS
-                    left = to_untried.get(table[here, move])
-                    assert moves_left == left if left is not None else moves_left >= NUM_OBSERVATIONS
-            for place in range(NUM_OBSERVATIONS):
-                paths = nx.all_shortest_paths(graph, here, place) if place in from_here else []
-                steps = {path[1] for path in paths if len(path) > 1}
-                begins = {m for m in range(rules.num_moves) if table.get((here, m)) in steps}
-                assert set(np.flatnonzero(labels.first[step, env, :, place])) == begins
+            to_goal = dict(nx.single_target_shortest_path_length(graph, int(goals[step, env])))
+            computed = enumerate(distances[step, env])
+            assert {place: int(d) for place, d in computed if d < NUM_OBSERVATIONS} == to_goal
 
 
 def known_graph(transitions, rules):

@@ -121,17 +121,17 @@ def test_batches_and_dm_env_show_the_same(options):
 def test_an_agent_of_pixels_is_trained_and_evaluated(options):
     """One iteration changes the vision network, and the agent then acts in an evaluation."""
     environment = options.make()
-    config = LearningConfig(num_envs=2, minibatch_size=14, passes=1, value_map_weight=0.0)
+    config = LearningConfig(num_envs=2, minibatch_size=14, passes=1)
     agent_config = LSTMConfig(embedding_width=8)
     trainer = Trainer(environment, agent_config, config, total_steps=14, seed=0)
     state = trainer.init(environment)
-    first_layer = lambda s: np.array(s.learner.learned.agent.encoder.stages[0].convolution.weight)  # noqa: E731
+    first_layer = lambda s: np.array(s.learner.agent.encoder.stages[0].convolution.weight)  # noqa: E731
     before = first_layer(state)
     state, metrics = trainer.iterate(environment, state)
     assert all(np.isfinite(float(value)) for value in metrics.values())
     assert float(metrics["skipped_updates"]) == 0
     assert np.abs(first_layer(state) - before).max() > 0
-    policy = make_learned_policy(state.learner.learned.agent, environment)
+    policy = make_learned_policy(state.learner.agent, environment)
     completed = run_episodes(environment, policy, 3, seed=0)
     assert completed.shape == (6, 3)
 
@@ -142,7 +142,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
     config = LearningConfig(num_envs=4, minibatch_size=8, passes=2)
     trainer = Trainer(environment, replace(epn_for("fast"), width=8), config, total_steps=28, seed=0)
     state = trainer.init(environment)
-    weights = lambda s: jax.tree.map(np.array, eqx.filter(s.learner.learned.agent, eqx.is_array))  # noqa: E731
+    weights = lambda s: jax.tree.map(np.array, eqx.filter(s.learner.agent, eqx.is_array))  # noqa: E731
     before = weights(state)
     assert np.abs(before.encoder.axes).max() > 0
     state, metrics = trainer.iterate(environment, state)
@@ -151,7 +151,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
     assert np.abs(before.readout.layers[0].weight - after.readout.layers[0].weight).max() > 0
     assert float(metrics["skipped_updates"]) == 0
     assert {"map_rows", "map_readout", "map_actions"} < metrics.keys()
-    policy = make_learned_policy(state.learner.learned.agent, environment)
+    policy = make_learned_policy(state.learner.agent, environment)
     assert run_episodes(environment, policy, 3, seed=0).shape == (6, 3)
 
 

@@ -23,7 +23,7 @@ from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
 from rapidtask.worlds.street_stream import StreetPoolStream
 
-LEARNING = LearningConfig(num_envs=4, minibatch_size=44, value_map_weight=0.0)
+LEARNING = LearningConfig(num_envs=4, minibatch_size=44)
 
 
 @pytest.fixture(autouse=True)

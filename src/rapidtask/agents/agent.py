@@ -23,7 +23,7 @@ AgentState = Any
 
 
 class RowTrace(eqx.Module):
-    """The insides of a planner over memory rows, for the value-map loss and for analysis."""
+    """The insides of a planner over memory rows, for analysis."""
 
     beliefs: Float[Array, "I *B N D"]
     """Every row after every iteration."""
@@ -45,7 +45,7 @@ class AgentOutput(eqx.Module):
     value: Float[Array, "*B"]
     """Baseline: expected discounted return."""
     features: Float[Array, "*B F"]
-    """Last features before the heads; auxiliary heads read them."""
+    """Last features before the policy and the baseline."""
     auxiliary_loss: Float[Array, "*B"]
     """The agent's own losses at this step (reconstruction, contrastive); only `unroll` need fill it."""
     rows: RowTrace | None = None

@@ -1,1 +1,1 @@
-"""Learning: rollouts, V-trace actor-critic, the value-map loss, optimisers, checkpoints and logs."""
+"""Learning: rollouts, V-trace actor-critic, optimisers, checkpoints and logs."""

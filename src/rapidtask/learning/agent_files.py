@@ -17,7 +17,7 @@ CHECKPOINTS = "checkpoints"
 """Name of the folder of a run's checkpoints, inside the run's."""
 AGENT_FILE = "agent.safetensors"
 """Name of the trained agent in a run's folder."""
-AGENT_IN_CHECKPOINT = "learner.learned.agent."
+AGENT_IN_CHECKPOINT = "learner.agent."
 """What the names of the agent's tensors start with in a checkpoint of a run."""
 
 

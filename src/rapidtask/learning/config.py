@@ -45,17 +45,6 @@ class LearningConfig:
     """Weight of the baseline's squared error."""
     auxiliary_weight: float = 1.0
     """Weight of the agent's own losses (reconstruction, contrastive)."""
-    value_map_weight: float = 1.0
-    """Weight of the value-map loss; 0 learns from reward alone."""
-    geometry: bool = True
-    """Whether labels of the value map use what a torus tells about visited places, where the world is one."""
-    ways: bool = True
-    """Whether labels also tell, where they are of known paths, how far the next move never tried is; and
-    rows, if the agent locates itself, are asked for the ways through them, by their first move. A way is then
-    joined in the middle from two halves, each as long as there are iterations."""
-    advice: float = 1.0
-    """Weight, at the start, of the policy's cross-entropy with an edge planner that knows as much as the
-    agent; it falls to 0. Given where ways are labelled."""
     random_iterations: bool = False
     """Whether the EPN learns to act after each number of planner iterations up to its own, drawn for every
     step it learns from."""
@@ -79,14 +68,12 @@ PAPER = LearningConfig(
     ratio_clip=None,
     entropy=0.01,
     entropy_end=0.01,
-    value_map_weight=0.0,
-    advice=0.0,
     optimiser="rmsprop",
     learning_rate=2e-4,
     learning_rate_end=1.0,
     gradient_clip=40.0,
 )
-"""V-trace with RMSprop from reward alone. The paper tuned the rest within intervals; these are mid-range."""
+"""V-trace with RMSprop. The paper tuned the rest within intervals; these are mid-range."""
 
 Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}

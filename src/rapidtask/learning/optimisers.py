@@ -8,7 +8,7 @@ import jax
 import optax
 
 OptimiserName = Literal["rmsprop", "adam", "muon"]
-OUTPUT_LAYERS = frozenset({"logits", "value", "row_head", "readout_head", "action_head", "first_head"})
+OUTPUT_LAYERS = frozenset({"logits", "value"})
 
 ADAM_SHARE = 0.2
 """Step size of Adam's parameters relative to Muon's."""

@@ -141,7 +141,7 @@ def run(
                 seconds += time.perf_counter() - began
             if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
                 began, compiles = time.perf_counter(), scores is None
-                scores = evaluator(fetch(state.learner.learned.agent))
+                scores = evaluator(fetch(state.learner.agent))
                 record |= {
                     "evaluation_goals_per_episode": scores.goals_per_episode,
                     "evaluation_oracle_share_last_third": scores.oracle_share_last_third,
@@ -164,7 +164,7 @@ def run(
         if saved != iteration:
             _save(state, config, checkpoints, iteration, options.keep, log)
         if leads:
-            save_agent(folder / AGENT_FILE, fetch(state.learner.learned.agent), config)
+            save_agent(folder / AGENT_FILE, fetch(state.learner.agent), config)
     return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
 
 

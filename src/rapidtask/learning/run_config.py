@@ -17,6 +17,10 @@ from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
 
+# Earlier versions could teach an agent with labels, which agents that they trained still name.
+REMOVED_OPTIONS = {"learning": {"value_map_weight", "geometry", "ways", "advice"}}
+"""Options that configurations of earlier versions may name, and that are dropped."""
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -88,6 +92,8 @@ def _options(kinds: dict[str, type], data: dict, field_name: str) -> Any:
 
 
 def _build(kind: type, options: dict, field_name: str) -> Any:
+    removed = REMOVED_OPTIONS.get(field_name, set())
+    options = {name: value for name, value in options.items() if name not in removed}
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"configuration: {field_name} has no option {unknown[0]!r}")

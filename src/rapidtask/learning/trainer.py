@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,22 +15,17 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.epn import EPN
 from rapidtask.agents.vision import WhitenedEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.losses import Learned, Metrics, Weights, labels_ways
+from rapidtask.learning.losses import Metrics
 from rapidtask.learning.optimisers import make_optimiser
-from rapidtask.learning.rollout import Actors, collect, embed_table, start_actors
+from rapidtask.learning.rollout import Actors, collect, start_actors
 from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates, shuffles
-from rapidtask.learning.value_map import ValueMapHeads
 
 DEVICES = "devices"
 """Name of the mesh axis that environments are spread over."""
-
-DISTANCES_WITHOUT_PLANNER = 4
-"""Largest distance that an agent without planner iterations is asked for."""
 
 
 class TrainState(eqx.Module):
@@ -129,26 +123,19 @@ class Trainer:
         return self._agent_config.make(*sizes, key, pixels=environment.has_frames)
 
     def _init(self, environment: Environment) -> TrainState:
-        agent_key, heads_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 4)
+        agent_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 3)
         agent = self._make_agent(environment, agent_key)
         actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
-        heads = None
-        if self.config.value_map_weight:
-            heads = make_heads(agent, actors, environment, config=self.config, key=heads_key)
-        learned = Learned(agent, heads)
-        optimiser = self.optimiser.init(eqx.filter(learned, eqx.is_inexact_array))
-        return TrainState(LearnerState(learned, optimiser), actors, key, jnp.zeros((), jnp.int32))
+        optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))
+        return TrainState(LearnerState(agent, optimiser), actors, key, jnp.zeros((), jnp.int32))
 
     def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
         config = self.config
         done = state.iteration / self.num_iterations
-        weights = Weights(
-            entropy=config.entropy + (config.entropy_end - config.entropy) * done,
-            advice=config.advice * (1.0 - done),
-        )
-        rollout, actors = collect(environment, state.learner.learned.agent, state.actors, self.num_steps)
+        entropy_weight = config.entropy + (config.entropy_end - config.entropy) * done
+        rollout, actors = collect(environment, state.learner.agent, state.actors, self.num_steps)
         key = jax.random.fold_in(state.key, state.iteration)
-        learner, metrics = self._updater.update(state.learner, rollout, environment, weights, key)
+        learner, metrics = self._updater.update(state.learner, rollout, environment, entropy_weight, key)
         goals, steps = rollout.timesteps.completed[1:].sum(), rollout.happened.sum()
         if self.mesh is not None:
             goals, steps = jax.lax.psum((goals, steps), DEVICES)
@@ -173,7 +160,7 @@ class Trainer:
 
 def fit_vision(state: TrainState, environment: Environment) -> TrainState:
     """Fit an encoder of frames that is not trained to the frames of the first worlds."""
-    encoder = state.learner.learned.agent.encoder
+    encoder = state.learner.agent.encoder
     if not isinstance(encoder, WhitenedEncoder):
         return state
     ids, frames = environment.pool.frame_ids, environment.pool.frames
@@ -181,7 +168,7 @@ def fit_vision(state: TrainState, environment: Environment) -> TrainState:
     assert frames is not None
     fitted = encoder.fit(frames[np.unique(ids[ids >= 0])])
     place = lambda new, old: jax.device_put(new, old.sharding)  # noqa: E731
-    return eqx.tree_at(lambda s: s.learner.learned.agent.encoder, state, jax.tree.map(place, fitted, encoder))
+    return eqx.tree_at(lambda s: s.learner.agent.encoder, state, jax.tree.map(place, fitted, encoder))
 
 
 def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
@@ -203,32 +190,6 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
         config,
         num_envs=config.num_envs // num_devices,
         minibatch_size=config.minibatch_size // num_devices,
-    )
-
-
-def make_heads(
-    agent: Agent, actors: Actors, environment: Environment, config: LearningConfig, key: PRNGKeyArray
-) -> ValueMapHeads:
-    """Heads of the value-map loss that fit an agent."""
-    embeddings = embed_table(agent, environment, environment.frames_of(actors.env_states))
-    output, _ = eqx.filter_eval_shape(agent.step, actors.agent_state, actors.timestep, embeddings)
-    furthest = max(1, agent.config.iterations) if isinstance(agent, EPN) else DISTANCES_WITHOUT_PLANNER
-    if environment.rules.torus_size is not None:
-        # No two places are further apart on the largest torus that has room in the world's table.
-        furthest = max(furthest, math.isqrt(environment.num_observations))
-    ways = labels_ways(environment, config)
-    num_targets = 1
-    if isinstance(agent, EPN) and agent.config.locate:
-        num_targets = 3 if ways else 2
-    if num_targets == 3:
-        furthest = 2 * furthest + 1
-    return ValueMapHeads(
-        output.features.shape[-1],
-        furthest,
-        environment.rules.num_moves,
-        key,
-        num_targets=num_targets,
-        ways=ways,
     )
 
 

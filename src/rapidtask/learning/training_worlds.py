@@ -27,7 +27,7 @@ class TrainingWorlds:
 
     All have equal shapes. A street world's environment number n holds pool n of `StreetLearn.stream`, which
     refuses held-out cities; pool n + 1 is sampled in the background meanwhile. Of a curriculum, environment n
-    is the n-th size; labels by geometry depend on it, so each size has a program of its own.
+    is the n-th size; its rules name the size, so each has a program of its own.
     """
 
     def __init__(self, config: RunConfig) -> None:

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
@@ -18,15 +18,7 @@ from rapidtask.agents.memory import Memory
 from rapidtask.agents.vision import ResidualEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.losses import (
-    Learned,
-    Metrics,
-    Samples,
-    Weights,
-    prepare,
-    sample_loss,
-    sequence_loss,
-)
+from rapidtask.learning.losses import Metrics, Samples, prepare, sample_loss, sequence_loss
 from rapidtask.learning.rollout import Rollout, embed_table
 
 NUM_CHUNKS = 4
@@ -36,7 +28,7 @@ NUM_CHUNKS = 4
 class LearnerState(eqx.Module):
     """What parameter updates change."""
 
-    learned: Learned
+    agent: Agent
     optimiser: Any
 
 
@@ -56,28 +48,30 @@ class Updater:
         state: LearnerState,
         rollout: Rollout,
         environment: Environment,
-        weights: Weights,
+        entropy_weight: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[LearnerState, Metrics]:
-        """Learn from a rollout; the environment gives the rules that labels are inferred with."""
+        """Learn from a rollout; in pixel worlds the environment holds its frames."""
         if self.axis is not None:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
-        one_pass = self._shuffled if shuffles(self.config, state.learned.agent) else self._sequences
+        one_pass = self._shuffled if shuffles(self.config, state.agent) else self._sequences
         passes: list[Metrics] = []
         for number, pass_key in enumerate(jax.random.split(key, self.config.passes)):
-            state, metrics = one_pass(state, rollout, environment, weights, pass_key, on_policy=number == 0)
+            state, metrics = one_pass(
+                state, rollout, environment, entropy_weight, pass_key, on_policy=number == 0
+            )
             passes.append(metrics)
         return state, jax.tree.map(lambda *values: sum(values) / len(values), *passes)
 
     def _shuffled(
-        self, state, rollout, environment, weights, key, *, on_policy
+        self, state, rollout, environment, entropy_weight, key, *, on_policy
     ) -> tuple[LearnerState, Metrics]:
         """Minibatches of single steps: the EPN's output depends on its memory, not on earlier outputs."""
-        agent = state.learned.agent
+        agent = state.agent
         embeddings = embed_table(agent, environment, rollout.frame_ids)
         # Frames are embedded once a pass: their encoder is not changed by what is learned here.
         views = None if rollout.frame_ids is None else embeddings
-        samples = prepare(agent, environment, self.config, rollout, embeddings, on_policy=on_policy)
+        samples = prepare(agent, self.config, rollout, embeddings, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
         if self.config.random_iterations:
             key, draw = jax.random.split(key)
@@ -85,11 +79,11 @@ class Updater:
             samples = replace(samples, read_after=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
-        def compute(learned: Learned, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:
+        def compute(agent: Agent, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:
             # One program for all chunks; each runs it with as few slots as its memories need.
             chunks = jax.lax.map(
                 lambda i: self._chunk_gradient(
-                    learned, jax.tree.map(lambda x: x[i], samples), views, weights
+                    agent, jax.tree.map(lambda x: x[i], samples), views, entropy_weight
                 ),
                 index,
             )
@@ -101,19 +95,19 @@ class Updater:
         return self._minibatches(state, order, compute)
 
     def _chunk_gradient(
-        self, learned: Learned, samples: Samples, views: Embeddings | None, weights: Weights
+        self, agent: Agent, samples: Samples, views: Embeddings | None, entropy_weight: Float[Array, ""]
     ) -> tuple[Any, Metrics]:
         def compute(memory: Memory) -> tuple[Any, Metrics]:
             cut = eqx.tree_at(lambda s: s.memory, samples, memory)
             loss = eqx.filter_value_and_grad(sample_loss, has_aux=True)
-            (_, metrics), gradient = loss(learned, cut, views, self.config, weights)
+            (_, metrics), gradient = loss(agent, cut, views, self.config, entropy_weight)
             return gradient, metrics
 
         assert samples.memory is not None
         return in_fewest_slots(samples.memory, compute)
 
     def _sequences(
-        self, state, rollout, environment, weights, key, *, on_policy
+        self, state, rollout, environment, entropy_weight, key, *, on_policy
     ) -> tuple[LearnerState, Metrics]:
         """Minibatches of whole rollouts: V-trace with the current policy and baseline."""
         del on_policy  # Each minibatch computes its targets anew.
@@ -121,10 +115,10 @@ class Updater:
         envs = sequences_per_minibatch(self.config, num_envs, num_steps)
         order = jax.random.permutation(key, num_envs)[: num_envs // envs * envs].reshape(-1, envs)
 
-        def compute(learned: Learned, index: Int[Array, " E"]) -> tuple[Any, Metrics]:
+        def compute(agent: Agent, index: Int[Array, " E"]) -> tuple[Any, Metrics]:
             loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
             part = select_environments(rollout, index)
-            (_, metrics), gradient = loss(learned, part, environment, self.config, weights)
+            (_, metrics), gradient = loss(agent, part, environment, self.config, entropy_weight)
             return gradient, metrics
 
         return self._minibatches(state, order, compute)
@@ -135,7 +129,7 @@ class Updater:
 
         def minibatch(dynamic, index):
             state = eqx.combine(dynamic, static)
-            state, metrics = self._step(state, *compute(state.learned, index))
+            state, metrics = self._step(state, *compute(state.agent, index))
             return eqx.filter(state, eqx.is_array), metrics
 
         dynamic, metrics = jax.lax.scan(minibatch, dynamic, order)
@@ -144,7 +138,7 @@ class Updater:
     def _step(self, state: LearnerState, gradient: Any, metrics: Metrics) -> tuple[LearnerState, Metrics]:
         if self.axis is not None:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
-        parameters, static = eqx.partition(state.learned, eqx.is_inexact_array)
+        parameters, static = eqx.partition(state.agent, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
         norm = optax.tree.norm(gradient)
         # A loss, gradient or step that is not finite must not reach the weights.

@@ -94,20 +94,6 @@ def plan(successor: Int[Array, "V M"], targets: Bool[Array, " V"]) -> Int[Array,
     return jax.lax.while_loop(lambda carry: carry[1], sweep, (distance, jnp.asarray(True)))[0]
 
 
-def reach(successor: Int[Array, "V M"], start: Int[Array, ""]) -> Int[Array, " V"]:
-    """Fewest known moves from an observation to each; V or more where no known path leads."""
-    far = successor.shape[0]
-    ahead = jnp.where(successor == UNKNOWN, far, successor)
-
-    def sweep(carry):
-        distance, _ = carry
-        shorter = distance.at[ahead].min(distance[:, None] + 1, mode="drop")
-        return shorter, (shorter < distance).any()
-
-    distance = jnp.where(jnp.arange(far) == start, 0, far)
-    return jax.lax.while_loop(lambda carry: carry[1], sweep, (distance, jnp.asarray(True)))[0]
-
-
 def best_moves(successor: Int[Array, " M"], distance: Int[Array, " V"]) -> Bool[Array, " M"]:
     """The known moves that lead closest to the targets of `distance`."""
     after = jnp.where(successor == UNKNOWN, distance.shape[0] + 1, distance[successor])

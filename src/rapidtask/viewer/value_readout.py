@@ -1,10 +1,10 @@
 """The planner's value map: how far from the goal each remembered place seems, after each iteration.
 
-The heads that ask this in training are not part of a trained agent, and some agents never had any. So a
-linear read-out (multinomial logistic regression) is fitted to recorded episodes, one for each iteration: from
-a memory row to the distance of the place it leads to, and of the place it starts at, over the transitions
-that the agent has experienced and their inverses, where the rules make them inferable. The watched episode is
-not among those that it is fitted on; the share of its rows that are read correctly is kept beside the map.
+An agent is never asked this in training. So a linear read-out (multinomial logistic regression) is fitted to
+recorded episodes, one for each iteration: from a memory row to the distance of the place it leads to, and of
+the place it starts at, over the transitions that the agent has experienced and their inverses, where the
+rules make them inferable. The watched episode is not among those that it is fitted on; the share of its rows
+that are read correctly is kept beside the map.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from rapidtask.agents.memory import Memory
 from rapidtask.agents.planner import AllToAll, MostRecent
 from rapidtask.envs.environment import TimeStep
 from rapidtask.envs.episode import to_numpy
-from rapidtask.learning.labels import known_edges
-from rapidtask.policies.edges import plan
+from rapidtask.policies.edges import UNKNOWN, plan
 from rapidtask.worlds.world import Rules
 
 LONGEST = 9
@@ -172,6 +171,19 @@ def known_distance(
     """Fewest known moves from each observation to the goal; V or more if no known path leads there."""
     edges = known_edges(memory, rules, num_observations)
     return plan(edges, jnp.arange(num_observations) == goal)
+
+
+def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Array, "V M"]:
+    """Where each move is known to lead, from the rows of one memory and their inverses."""
+    nowhere = num_observations
+    is_move = memory.mask & (memory.action < rules.num_moves)
+    table = jnp.full((num_observations, rules.num_moves), UNKNOWN, jnp.int32)
+    inverse = jnp.asarray(rules.inverse, jnp.int32)[memory.action]
+    undoes = is_move & (inverse >= 0)
+    table = table.at[jnp.where(undoes, memory.successor, nowhere), inverse].set(memory.origin, mode="drop")
+    return table.at[jnp.where(is_move, memory.origin, nowhere), memory.action].set(
+        memory.successor, mode="drop"
+    )
 
 
 class AllToAllFromStart(AllToAll):
