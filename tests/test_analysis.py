@@ -212,8 +212,7 @@ def test_rows_of_the_ablations_are_named_by_what_differs():
     assert name(**agent(match=False, locate=False)) == "no match"
     assert name(**agent(locate=False)) == "no locate"
     assert name(**agent(goal_in_rows=False)) == "goal not in rows"
-    assert name(**agent(write="after"), **learning(geometry=False)) == "written after planning, no geometry"
-    assert name(**learning(value_map_weight=0.0)) == "no value-map loss"
+    assert name(**agent(write="after"), **learning(passes=2)) == "written after planning, passes=2"
     assert name(**learning(optimiser="rmsprop", learning_rate=1e-3)) == "RMSprop, learning_rate=0.001"
     assert name(**agent(memory="all")) == "memory of all steps"
     paper = {"recipe": "paper", "agent": epn_for("paper"), "learning": RECIPES["paper"]}
@@ -238,12 +237,11 @@ def test_the_base_of_ablations_is_what_most_runs_share():
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory):
-    """Small agents that learned nothing, in both domains, one of them from reward alone."""
+    """Small agents that learned nothing, in both domains."""
     root = tmp_path_factory.mktemp("runs")
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
-    reward = replace(grid, learning=replace(grid.learning, value_map_weight=0.0))
-    configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets, "reward": reward}
+    configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
     configs["none"] = replace(grid, agent=replace(SMALL, iterations=0))
     runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
     sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2}
@@ -254,18 +252,16 @@ def material(tmp_path_factory):
         yield gather_analysis(runs, shipped=False, episodes=4, seed=3, **sizes)
 
 
-def test_planners_are_told_apart_by_where_their_map_comes_from(material):
+def test_each_domain_has_a_trained_planner_and_a_fresh_one(material):
     found = {key: contender.source for key, contender in material.subjects.items()}
-    assert found["memory-planning", subjects.SUPERVISED] in ("run grid", "run grid-1")
-    assert found["memory-planning", subjects.EMERGENT] == "run reward"
-    assert found["streetlearn", subjects.SUPERVISED] == "run streets"
-    assert ("streetlearn", subjects.EMERGENT) not in found
-    assert "reward only" in material.subjects["memory-planning", subjects.EMERGENT].label
-    fresh, taught = (
+    assert found["memory-planning", subjects.TRAINED] in ("run grid", "run grid-1")
+    assert found["streetlearn", subjects.TRAINED] == "run streets"
+    assert found["streetlearn", subjects.UNTRAINED] == "fresh weights"
+    fresh, trained = (
         material.subjects["memory-planning", origin].agent
-        for origin in (subjects.UNTRAINED, subjects.SUPERVISED)
+        for origin in (subjects.UNTRAINED, subjects.TRAINED)
     )
-    shapes = [[leaf.shape for leaf in jax.tree.leaves(agent)] for agent in (fresh, taught)]
+    shapes = [[leaf.shape for leaf in jax.tree.leaves(agent)] for agent in (fresh, trained)]
     assert shapes[0] == shapes[1]  # the control differs in its weights alone
 
 

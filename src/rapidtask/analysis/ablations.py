@@ -39,7 +39,6 @@ IRRELEVANT = {"cpu_devices", "cities", "pool_size", "seed", "city"}
 NAMES: dict[tuple[str, Any], str] = {
     ("block", "paper"): "paper block",
     ("block", "residual"): "residual block",
-    ("value_map_weight", 0.0): "no value-map loss",
     ("optimiser", "rmsprop"): "RMSprop",
     ("optimiser", "adam"): "Adam",
     ("memory", "all"): "memory of all steps",
@@ -47,8 +46,6 @@ NAMES: dict[tuple[str, Any], str] = {
     ("locate", False): "no locate",
     ("match", False): "no match",
     ("write", "after"): "written after planning",
-    ("geometry", False): "no geometry",
-    ("ways", False): "no ways",
     ("symbols", "learned"): "learned symbols",
 }
 """What tables call an option that differs from the base; others are named `option=value`."""

@@ -1,4 +1,4 @@
-"""Maps that were taught, maps that came of reward alone, and no map: the same decoding of three planners."""
+"""The map that learning brought about, and no map: the same decoding of a trained and a fresh planner."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from rapidtask.analysis.decoding_accuracy import accuracy_rows
 from rapidtask.analysis.decoding_reach import reach_rows
 from rapidtask.analysis.drawing import iteration_colour, plural
 from rapidtask.analysis.material import AnalysisMaterial
-from rapidtask.analysis.subjects import DOMAIN_TITLES, DOMAINS, EMERGENT, SUPERVISED, UNTRAINED
-from rapidtask.experiments.material import NotAvailable, Rows
+from rapidtask.analysis.subjects import DOMAIN_TITLES, DOMAINS, TRAINED, UNTRAINED
+from rapidtask.experiments.material import Rows
 from rapidtask.experiments.style import new_figure, quiet
 
 NAME = "emergence"
-TITLE = "Taught or emergent: the same decoding of planners that learned in different ways"
+TITLE = "What emerged: the same decoding of a trained planner and of a fresh one"
 CAPTION = (
     "Accuracy of the decoded distance against the distance, in the worlds that agents were trained in, mean "
-    "of three decoder seeds. Titles say where a planner's map comes from: from the value-map loss, which "
-    "teaches it; from reward alone, as in the paper; or from nowhere, with fresh weights, which shows what "
-    "decoders make of a planner that computes nothing in particular."
+    "of three decoder seeds. Beside the trained planner one with fresh weights, which shows what decoders "
+    "make of a planner that computes nothing in particular."
 )
-ORIGINS = (SUPERVISED, EMERGENT, UNTRAINED)
+ORIGINS = (TRAINED, UNTRAINED)
 
 
 def table(material: AnalysisMaterial) -> Rows:
@@ -45,11 +44,6 @@ def table(material: AnalysisMaterial) -> Rows:
                 of_seed = reached[row["iterations"], row["decoder_seed"]]
                 row |= {name: of_seed[name] for name in kept}
                 rows.append({**row, "agent": subject.label, "source": subject.source})
-    if not any(row["map"] == EMERGENT for row in rows):
-        raise NotAvailable(
-            "no EPN that learned from reward alone: none is shipped; name a run of recipe paper, or with "
-            "--learning.value-map-weight 0, with --runs"
-        )
     return rows
 
 
@@ -79,7 +73,7 @@ def plot(rows: Rows) -> Figure:
                 colour = iteration_colour(iterations)
                 axes.plot(distances, means, "o-", color=colour, ms=2.6, lw=1.5, label=plural(iterations))
             # The recipe and the steps on a line each: panels are narrow.
-            title = "\n".join([origin, *str(ours[0]["agent"]).replace(f" {origin},", "").split(", ")])
+            title = "\n".join([origin, *str(ours[0]["agent"]).split(", ")])
             axes.set(title=title, ylim=(0, 104), xlabel="distance to the goal (moves)")
             axes.title.set_fontsize(8)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))

@@ -15,8 +15,7 @@ from rapidtask.analysis.decoder import NUM_SEEDS, UPDATES, decode, train_decoder
 from rapidtask.analysis.situations import Situations, Tables, sample_maps, sample_situations, tables_of
 from rapidtask.analysis.subjects import (
     DOMAINS,
-    EMERGENT,
-    SUPERVISED,
+    TRAINED,
     Setting,
     find_subjects,
     planner_of,
@@ -62,11 +61,7 @@ class AnalysisMaterial(Material):
 
     def main_subjects(self) -> dict[str, str]:
         """Per domain that has a trained EPN, the origin of the map of the one that most figures show."""
-        shown = {
-            domain: next(origin for origin in (SUPERVISED, EMERGENT) if (domain, origin) in self.subjects)
-            for domain in DOMAINS
-            if (domain, SUPERVISED) in self.subjects or (domain, EMERGENT) in self.subjects
-        }
+        shown = {domain: TRAINED for domain in DOMAINS if (domain, TRAINED) in self.subjects}
         if not shown:
             raise NotAvailable("no trained EPN: none is shipped, and none of the runs trained one")
         return shown

@@ -23,8 +23,8 @@ from rapidtask.pretrained.ship import agent_file
 DOMAINS = ("memory-planning", "streetlearn")
 DOMAIN_TITLES = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 
-SUPERVISED, EMERGENT, UNTRAINED = "value-map loss", "reward only", "untrained"
-"""How a planner came by its map: taught with labels, learned from reward alone, or not at all (a control)."""
+TRAINED, UNTRAINED = "trained", "untrained"
+"""How a planner came by its map: by learning, or not at all (a control with fresh weights)."""
 
 STREET_WORLDS = 1024
 """Neighbourhoods of training cities that decoders are trained on."""
@@ -60,14 +60,9 @@ def settings_of(domain: str, seed: int) -> tuple[Setting, Setting]:
     )
 
 
-def map_origin(config: RunConfig) -> str:
-    """Whether an agent was taught the map or learned from reward alone."""
-    return SUPERVISED if config.learning.value_map_weight > 0 else EMERGENT
-
-
 def describe(config: RunConfig, steps: int) -> str:
-    """A trained agent in a few words: recipe, where its map comes from, steps."""
-    return f"recipe {config.recipe}, {map_origin(config)}, {steps / 1e6:.2g}M steps"
+    """A trained agent in a few words: recipe and steps."""
+    return f"recipe {config.recipe}, {steps / 1e6:.2g}M steps"
 
 
 def find_subjects(
@@ -75,18 +70,18 @@ def find_subjects(
 ) -> dict[tuple[str, str], Contender]:
     """The EPN to analyse in each domain, by (domain, origin of its map).
 
-    Of those taught the map the shipped one, else that of the best run; of those that learned from reward
-    alone the same; and a fresh one of the same shape as the first, as a control.
+    Of those trained the shipped one, else that of the best run; and a fresh one of the same shape, as a
+    control.
     """
     found: dict[tuple[str, str], Contender] = {}
     for card in list_pretrained(folder) if shipped else []:
         if card.agent == "epn":
             agent, config = load_pretrained(card.name, folder=folder)
-            key = (card.world, map_origin(config))
+            key = (card.world, TRAINED)
             if can_be_analysed(config) and key not in found:
                 found[key] = Contender(describe(config, card.steps), agent, config, card.name)
     for run in sorted(runs, key=lambda run: -run.final_goals):
-        key = (domain_name(run.config.world), map_origin(run.config))
+        key = (domain_name(run.config.world), TRAINED)
         if key in found or not can_be_analysed(run.config):
             continue
         try:
@@ -95,7 +90,7 @@ def find_subjects(
             continue  # no checkpoint yet
         found[key] = Contender(describe(config, run.steps), agent, config, f"run {run.folder.name}")
     for domain in DOMAINS:
-        model = found.get((domain, SUPERVISED)) or found.get((domain, EMERGENT))
+        model = found.get((domain, TRAINED))
         if model is not None:
             agent = model.config.make_agent()
             found[domain, UNTRAINED] = Contender("fresh weights", agent, model.config, "fresh weights")

@@ -1,4 +1,4 @@
-"""The paper's recipe beside the fast one: what reward alone teaches in the same time."""
+"""The paper's recipe beside the fast one: what either teaches in the same time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NAME = "recipes"
 TITLE = "EPN: recipe `paper` beside recipe `fast`"
 CAPTION = (
     "The same agent's goals per episode on held-out worlds against environment steps (logarithmic). "
-    "`paper`: V-trace and RMSprop from reward alone, the paper's block; it was run for as long as the "
+    "`paper`: V-trace and RMSprop, the paper's block; it was run for as long as the "
     "curve goes, which is far shorter than the paper's training is believed to have been (order 10⁹ "
-    "steps, shaded; an estimate, the paper gives no number that we know of). `fast`: the value-map loss, "
-    "residual block and Muon, which uses labels that the simulator computes."
+    "steps, shaded; an estimate, the paper gives no number that we know of). `fast`: residual "
+    "block, comparisons given, and Muon."
 )
 BELIEVED_STEPS = 1e9
 """Order of magnitude of the paper's training; believed, not measured."""
