@@ -1,9 +1,8 @@
 """A straightforward PyTorch training iteration of the EPN, to measure ours against.
 
 The same agent (residual block, 3 iterations, match, locate), rollout, minibatches, loss and optimiser as in
-`fast`, with the paper's memory: 100 slots, one per step, all-to-all. It is spared computing the value map's
-labels (random ones of the right shape stand in), which ours does. Run by benchmarks/training_bench.py in an
-environment of its own; prints one JSON object.
+`fast`, with the paper's memory: 100 slots, one per step, all-to-all. Run by benchmarks/training_bench.py in
+an environment of its own; prints one JSON object.
 """
 
 import argparse
@@ -16,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 SIZE, WIDTH, ITERATIONS, STEPS, ENVS, MINIBATCH = 4, 64, 3, 100, 64, 256
-CELLS, ACTIONS, CLASSES, ROW_TARGETS = SIZE * SIZE, 5, SIZE + 2, 4
+CELLS, ACTIONS = SIZE * SIZE, 5
 
 
 class Planner(nn.Module):
@@ -37,7 +36,7 @@ class Planner(nn.Module):
 
 
 class EPN(nn.Module):
-    """The agent: rows with the goal, planner, readout, policy; and the heads of the value-map loss."""
+    """The agent: rows with the goal, planner, readout, policy."""
 
     def __init__(self):
         super().__init__()
@@ -53,9 +52,6 @@ class EPN(nn.Module):
             nn.Linear(WIDTH + 2 * CELLS, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU()
         )
         self.logits, self.value = nn.Linear(WIDTH, ACTIONS), nn.Linear(WIDTH, 1)
-        self.row_heads = nn.Linear(WIDTH, ROW_TARGETS * CLASSES)
-        self.read_head = nn.Linear(WIDTH, CLASSES + 1)
-        self.action_head = nn.Linear(WIDTH, 4 * (CLASSES + 1))
 
     def forward(self, origin, action, successor, mask, here, goal):
         same = lambda a, b: (a == b).float()  # noqa: E731
@@ -71,10 +67,8 @@ class EPN(nn.Module):
         kinds = ((successor, origin), (origin, successor), (origin, origin), (successor, successor))
         for gain, (mine, yours) in zip(self.gain, kinds, strict=True):
             bias = bias + gain * same(mine[:, :, None], yours[:, None, :])
-        beliefs = []
         for _ in range(ITERATIONS):
             rows = self.planner(rows, bias)
-            beliefs.append(rows)
         read = rows + self.here(here)[:, None]
         read = read + same(origin, here[:, None])[..., None] * self.read_match[0]
         read = read + same(successor, here[:, None])[..., None] * self.read_match[1]
@@ -83,27 +77,19 @@ class EPN(nn.Module):
         summary = torch.where(mask.any(-1, keepdim=True), summary, 0.0)
         one_hot = lambda x: F.one_hot(x, CELLS).float()  # noqa: E731
         features = self.policy(torch.cat([summary, one_hot(here), one_hot(goal)], -1))
-        return self.logits(features), self.value(features)[:, 0], features, torch.stack(beliefs), read
+        return self.logits(features), self.value(features)[:, 0]
 
 
 def loss_of(agent, batch):
-    """Actor-critic and value-map loss of a minibatch."""
-    logits, value, features, beliefs, read = agent(*batch["inputs"])
+    """Actor-critic loss of a minibatch."""
+    logits, value = agent(*batch["inputs"])
     log_all = F.log_softmax(logits, -1)
     log_probability = log_all.gather(1, batch["action"][:, None])[:, 0]
     ratio = (log_probability.detach() - batch["log_probability"]).exp().clamp(max=1.0)
     policy = -(ratio * batch["advantage"] * log_probability).mean()
     entropy = -(log_all.exp() * log_all).sum(-1).mean()
     value_loss = 0.5 * (batch["target"] - value).square().mean()
-    weight = batch["inputs"][3].float()
-    rows = agent.row_heads(beliefs).unflatten(-1, (ROW_TARGETS, CLASSES))
-    row_loss = F.cross_entropy(rows.movedim(-1, 1), batch["row_label"], reduction="none")
-    row_loss = (row_loss * weight[None, :, :, None]).sum() / weight.sum() / ITERATIONS
-    read_loss = F.cross_entropy(agent.read_head(read).movedim(-1, 1), batch["read_label"], reduction="none")
-    read_loss = (read_loss * weight).sum() / weight.sum()
-    actions = agent.action_head(features).unflatten(-1, (4, CLASSES + 1)).movedim(-1, 1)
-    map_loss = row_loss + read_loss + F.cross_entropy(actions, batch["action_label"])
-    return policy + 0.5 * value_loss - 0.05 * entropy + map_loss
+    return policy + 0.5 * value_loss - 0.05 * entropy
 
 
 class Memory:
@@ -132,7 +118,7 @@ def rollout(agent, moves):
         here, wanted = symbols[index, state], symbols[index, goal]
         inputs = memory.inputs(here, wanted)
         with torch.no_grad():
-            logits, value, *_ = agent(*inputs)
+            logits, value = agent(*inputs)
         log_all = F.log_softmax(logits, -1)
         action = torch.multinomial(log_all.exp(), 1)[:, 0]
         state = moves[state, action]
@@ -164,9 +150,6 @@ def learn(agent, optimisers, record, loss_function):
             "log_probability": log_probability[index],
             "target": target[index],
             "advantage": advantage[index],
-            "row_label": torch.randint(CLASSES, (ITERATIONS, len(index), STEPS, ROW_TARGETS)),
-            "read_label": torch.randint(CLASSES + 1, (len(index), STEPS)),
-            "action_label": torch.randint(CLASSES + 1, (len(index), 4)),
         }
         for optimiser in optimisers:
             optimiser.zero_grad()
