@@ -68,11 +68,9 @@ def random_memory(num_slots: int, num_rows: int, batch_size: int) -> tuple[Memor
 
 
 def loss(agent: EPN, memory: Memory, timestep: TimeStep) -> jax.Array:
-    """Something of every output that training differentiates, the rows' trace included."""
+    """Something of every output that training differentiates."""
     output = agent.act(memory, timestep, agent.embed())
-    assert output.rows is not None
-    traced = jnp.mean(jnp.square(output.rows.beliefs)) + jnp.mean(jnp.square(output.rows.readout))
-    return jnp.mean(jnp.square(output.logits)) + jnp.mean(jnp.square(output.value)) + traced
+    return jnp.mean(jnp.square(output.logits)) + jnp.mean(jnp.square(output.value))
 
 
 @eqx.filter_jit

@@ -104,17 +104,17 @@ def test_attention_weights_make_the_planners_beliefs(tables, agent):
     situations = sample_situations(tables, 3, np.random.default_rng(3))
     memory, timestep = situations.memories(8), situations.timesteps()
     weights, beliefs = attention_weights(agent, memory, timestep, 3)
-    rows = jax.jit(lambda: agent.act(memory, timestep, agent.embed(), iterations=3).rows)()
-    np.testing.assert_allclose(beliefs, rows.beliefs, atol=1e-5)
+    planned = jax.jit(lambda: agent.act(memory, timestep, agent.embed(), iterations=3).beliefs)()
+    np.testing.assert_allclose(beliefs, planned, atol=1e-5)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
     assert isinstance(agent.planner, AllToAll)
     block = agent.planner.block
     # One iteration written out with the weights in place of the attention.
-    before = rows.beliefs[0]
+    before = planned[0]
     attended = weights[1][:, 0] @ block.attention.to_value(block.attention_norm(before))
     after = before + block.attention.to_output(attended)
     after = after + block.mlp(block.mlp_norm(after))
-    np.testing.assert_allclose(after, rows.beliefs[1], atol=1e-5)
+    np.testing.assert_allclose(after, planned[1], atol=1e-5)
 
 
 def test_unused_rows_are_not_looked_at(tables, agent):

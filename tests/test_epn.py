@@ -98,7 +98,6 @@ def compiled_unroll_and_steps(**options):
         embeddings = agent.embed()
         unrolled, after = agent.unroll(state, timesteps, embeddings)
         stepped, stepped_after = Agent.unroll(agent, state, timesteps, embeddings)
-        unrolled = eqx.tree_at(lambda o: o.rows, unrolled, None)
         return (unrolled, after), (stepped, stepped_after)
 
     return quick_jit(run)
@@ -203,13 +202,13 @@ def test_iterations_can_be_changed_at_evaluation():
         return outputs, short.act(memory, timestep, short.embed(), iterations=4, bucketed=True), mixed
 
     (two, four, reference), bucketed, mixed = run(memory, flatten(timesteps))
-    assert four.rows.beliefs.shape[0] == 4
+    assert four.beliefs.shape[0] == 4
     assert_same(four, reference, 1e-5)
     assert_same(bucketed.logits, reference.logits, 1e-5)
     assert_same(mixed.logits[::2], two.logits[::2], 1e-5)
     assert_same(mixed.logits[1::2], four.logits[1::2], 1e-5)
     # Further thought continues the same thought, and changes what is done.
-    assert_same(four.rows.beliefs[:2], two.rows.beliefs, 1e-5)
+    assert_same(four.beliefs[:2], two.beliefs, 1e-5)
     assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3
 
 
@@ -253,7 +252,7 @@ def compiled_bucketed_act():
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
         few = agent.act(memory, timestep, agent.embed(), bucketed=True)
-        return eqx.tree_at(lambda o: o.rows, full, None), few
+        return full.without_beliefs(), few
 
     return quick_jit(run)
 
@@ -290,24 +289,6 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
     assert config.num_slots(4, 3, 10) == 10
 
 
-def test_the_trace_names_the_rows_that_planned():
-    """Those of the k most recent, if only they plan."""
-    agent = make_epn(iterations=1, attention="nxk", k=3)
-    timesteps = random_history(3, 3, False, reset_chance=0.0)
-    memory = flatten(compiled_recall(memory="unique")(timesteps))
-    trace = quick_jit(lambda m, t: agent.act(m, t, agent.embed()).rows)(memory, flatten(timesteps))
-    assert trace.origin.shape == trace.mask.shape == (len(memory.steps), 3)
-    fullest = int(jnp.argmax(memory.size))
-    last = jnp.argsort(-jnp.where(memory.mask, memory.written, -1)[fullest])[:3]
-
-    def rows(of, at):
-        places = jnp.stack([of.origin[fullest][at], of.successor[fullest][at]], axis=-1)
-        return sorted(map(tuple, places.tolist()))
-
-    assert memory.size[fullest] > 3
-    assert rows(trace, jnp.arange(3)) == rows(memory, last)
-
-
 @pytest.mark.parametrize("goal_in_rows", [True, False])
 def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
     agent = make_epn(iterations=1, block="residual", match=True, goal_in_rows=goal_in_rows)
@@ -316,7 +297,7 @@ def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
     other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)
     act = quick_jit(lambda timesteps: agent.act(memory, timesteps, agent.embed()))
     asked, asked_otherwise = act(timesteps), act(other)
-    same_rows = bool(jnp.array_equal(asked.rows.beliefs, asked_otherwise.rows.beliefs))
+    same_rows = bool(jnp.array_equal(asked.beliefs, asked_otherwise.beliefs))
     assert same_rows != goal_in_rows
     assert float(jnp.abs(asked.logits - asked_otherwise.logits).max()) > 1e-3
 
@@ -328,7 +309,7 @@ def test_without_iterations_the_memory_is_read_as_it_is(attention):
     memory = flatten(compiled_recall(memory="unique")(timesteps))
     read = quick_jit(lambda memory, timesteps: agent.act(memory, timesteps, agent.embed()))
     output = read(memory, flatten(timesteps))
-    assert output.rows.beliefs.shape[0] == 1
+    assert output.beliefs.shape[0] == 1
     planner = eqx.filter(agent.planner, eqx.is_array)
     changed = eqx.tree_at(lambda a: a.planner, agent, jax.tree.map(lambda x: x + 1, planner))
     without = quick_jit(lambda memory, timesteps: changed.act(memory, timesteps, changed.embed()))

@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rapidtask.agents.encoders import Embeddings, Encoder
 from rapidtask.agents.fast_gradients import add_to_rows, product
@@ -22,21 +22,6 @@ AgentState = Any
 """What an agent carries from step to step: a pytree with a leading batch axis."""
 
 
-class RowTrace(eqx.Module):
-    """The insides of a planner over memory rows, for analysis."""
-
-    beliefs: Float[Array, "I *B N D"]
-    """Every row after every iteration."""
-    readout: Float[Array, "*B N D"]
-    """Every row after the current state was appended."""
-    mask: Bool[Array, "*B N"]
-    """Which rows are in use."""
-    origin: Int[Array, "*B N"]
-    """Observation id that each row starts from."""
-    successor: Int[Array, "*B N"]
-    """Observation id that each row leads to."""
-
-
 class AgentOutput(eqx.Module):
     """What an agent makes of one timestep."""
 
@@ -44,16 +29,14 @@ class AgentOutput(eqx.Module):
     """Unnormalised log-probabilities of the actions."""
     value: Float[Array, "*B"]
     """Baseline: expected discounted return."""
-    features: Float[Array, "*B F"]
-    """Last features before the policy and the baseline."""
     auxiliary_loss: Float[Array, "*B"]
     """The agent's own losses at this step (reconstruction, contrastive); only `unroll` need fill it."""
-    rows: RowTrace | None = None
-    """What a planner over memory rows computed on the way."""
+    beliefs: Float[Array, "I *B N D"] | None = None
+    """Every row of a planner over memory rows after every iteration, for analysis."""
 
-    def without_rows(self) -> AgentOutput:
-        """The output without the planner's trace, whose axes differ from the others'."""
-        return AgentOutput(self.logits, self.value, self.features, self.auxiliary_loss)
+    def without_beliefs(self) -> AgentOutput:
+        """The output without the planner's rows, whose axes differ from the others'."""
+        return AgentOutput(self.logits, self.value, self.auxiliary_loss)
 
 
 class Agent(eqx.Module):

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp, RowTrace
+from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp
 from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder, SymbolEncoder
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
@@ -167,15 +167,8 @@ class EPN(Agent):
             tiled = jnp.tile(embeddings.table, (num_steps, 1, 1))
             embeddings = eqx.tree_at(lambda e: e.table, embeddings, tiled)
         output = self.act(jax.tree.map(flatten, memories), jax.tree.map(flatten, timesteps), embeddings)
-        shaped = jax.tree.map(lambda x: x.reshape(num_steps, batch_size, *x.shape[1:]), output.without_rows())
-        rows = output.rows
-        assert rows is not None
-        trace = RowTrace(
-            rows.beliefs.reshape(-1, num_steps, batch_size, *rows.beliefs.shape[2:]),
-            rows.readout.reshape(num_steps, batch_size, *rows.readout.shape[1:]),
-            *(x.reshape(num_steps, batch_size, -1) for x in (rows.mask, rows.origin, rows.successor)),
-        )
-        return eqx.tree_at(lambda o: o.rows, shaped, trace, is_leaf=lambda x: x is None), state
+        unflatten = lambda x: x.reshape(num_steps, batch_size, *x.shape[1:])  # noqa: E731
+        return jax.tree.map(unflatten, output.without_beliefs()), state
 
     def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
         """The memory to plan over at this timestep, and the memory after it."""
@@ -214,17 +207,13 @@ class EPN(Agent):
             timestep: where the agents are and want to go.
             embeddings: embedded observation table.
             bucketed: plan in as few slots as the fullest memory needs. One program per number of slots is
-                compiled, and the rows' trace, whose shape would depend on it, is left out.
+                compiled, and the beliefs, whose shape would depend on it, are left out.
             iterations: planner iterations, if other than configured.
             read_after: iterations after which each memory's plan is acted on, if not after the last.
         """
         iterations = self.config.iterations if iterations is None else iterations
-        if not bucketed:
-            return self._plan_and_act(memory, timestep, embeddings, iterations, read_after)
-        return in_fewest_slots(
-            memory,
-            lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations, read_after).without_rows(),
-        )
+        act = lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations, read_after)  # noqa: E731
+        return in_fewest_slots(memory, lambda cut: act(cut).without_beliefs()) if bucketed else act(memory)
 
     def _plan_and_act(
         self,
@@ -259,9 +248,8 @@ class EPN(Agent):
         return AgentOutput(
             logits=self.logits(features),
             value=self.value(features)[..., 0],
-            features=features,
             auxiliary_loss=jnp.zeros(here.shape),
-            rows=RowTrace(jnp.stack(beliefs), readout, mask, memory.origin, memory.successor),
+            beliefs=jnp.stack(beliefs),
         )
 
     def _plan(

@@ -113,4 +113,4 @@ class PolicyNetwork(eqx.Module):
         """The agent's output, given what it knows."""
         features = jax.nn.relu(self.torso(x))
         loss = jnp.zeros(x.shape[:-1]) if auxiliary_loss is None else auxiliary_loss
-        return AgentOutput(self.logits(features), self.value(features)[..., 0], features, loss)
+        return AgentOutput(self.logits(features), self.value(features)[..., 0], loss)

@@ -60,9 +60,9 @@ def summarise(
 def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[Array, "I B D"]:
     """Plan for `ITERATIONS` iterations and summarise after each."""
     embeddings = agent.embed()
-    rows = agent.act(memory, timestep, embeddings, iterations=ITERATIONS).rows
-    assert rows is not None
-    return summarise(agent, rows.beliefs, memory, timestep.observation, embeddings)
+    beliefs = agent.act(memory, timestep, embeddings, iterations=ITERATIONS).beliefs
+    assert beliefs is not None
+    return summarise(agent, beliefs, memory, timestep.observation, embeddings)
 
 
 def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:

@@ -137,7 +137,7 @@ def sequence_loss(
     """Loss of whole rollouts `[T, B]`, V-trace included."""
     embeddings = embed_table(agent, environment, rollout.frame_ids)
     output, _ = agent.unroll(rollout.agent_state, rollout.timesteps, embeddings)
-    acted = jax.tree.map(lambda x: x[:-1], output.without_rows())
+    acted = jax.tree.map(lambda x: x[:-1], output)
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)

@@ -157,12 +157,12 @@ def _plan(
         showing = AllToAllFromStart(planner.block)
     else:
         showing = MostRecentFromStart(planner.to_memory, planner.to_itself)
-    rows = eqx.tree_at(lambda agent: agent.planner, agent, showing).act(memory, now, embeddings).rows
-    assert rows is not None
+    beliefs = eqx.tree_at(lambda agent: agent.planner, agent, showing).act(memory, now, embeddings).beliefs
+    assert beliefs is not None
     if isinstance(planner, MostRecent):
         nothing = jnp.zeros((*memory.origin.shape, 1))
         memory, _ = most_recent(memory, nothing, agent.config.k)
-    return rows.beliefs, memory, distance
+    return beliefs, memory, distance
 
 
 def known_distance(
