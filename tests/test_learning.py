@@ -17,7 +17,7 @@ from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import CHECKPOINTS
 from rapidtask.learning.checkpoint import list_checkpoints, read_checkpoint
 from rapidtask.learning.logs import read_log
-from rapidtask.learning.losses import Samples, prepare, targets_of
+from rapidtask.learning.losses import Samples, normalise, prepare, targets_of
 from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
 from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer
@@ -101,6 +101,40 @@ def test_shuffled_steps_and_sequences_give_the_same_gradient(shuffled_update, se
         assert float(metrics[name]) == pytest.approx(float(sequence_metrics[name]), abs=1e-5)
 
 
+def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happened(
+    sequence_update, agent, rollout, environment
+):
+    updater = Updater(replace(AT_ONCE, shuffle=False, sum_loss=True), optax.sgd(1.0))
+    start = LearnerState(agent, updater.optimiser.init(eqx.filter(agent, eqx.is_inexact_array)))
+    state, metrics = eqx.filter_jit(updater.update)(
+        start, rollout, environment, ENTROPY_WEIGHT, jax.random.key(0)
+    )
+    num_steps = float(rollout.happened.sum())
+    assert num_steps < NUM_ENVS * NUM_STEPS  # some actions came after an episode's end
+    of_mean = jax.tree.map(lambda x: num_steps * x, change(sequence_update[0], agent))
+    assert_close(change(state, agent), of_mean, 1e-3)
+    assert metrics["loss"] == pytest.approx(float(sequence_update[1]["loss"]), rel=1e-5)
+
+
+def test_advantages_are_normalised_over_the_steps_that_happened():
+    happened = jnp.asarray([[1.0, 1.0], [1.0, 0.0]])
+    normal = normalise(jnp.asarray([[1.0, 2.0], [6.0, 1000.0]]), happened)
+    spread = np.std([1.0, 2.0, 6.0]) + 1e-3
+    np.testing.assert_allclose(normal[happened > 0], [-2 / spread, -1 / spread, 3 / spread], rtol=1e-5)
+
+
+def test_staggered_environments_end_their_episodes_one_after_the_other(environment, agent):
+    keys = jax.random.split(jax.random.key(5), NUM_ENVS)
+    actors = start_actors(environment, agent, keys, stagger=True)
+    rollout, _ = eqx.filter_jit(collect)(environment, agent, actors, 2 * WORLD.episode_steps + 2)
+    last = np.asarray(rollout.timesteps.last)
+    first_ends = last.argmax(axis=0)
+    expected = WORLD.episode_steps - np.arange(NUM_ENVS) * WORLD.episode_steps // NUM_ENVS
+    np.testing.assert_array_equal(first_ends, expected)
+    for environment_ends in last.T:  # after that, episodes have their whole length
+        assert np.diff(np.flatnonzero(environment_ends))[0] == WORLD.episode_steps + 1
+
+
 def test_random_iterations_act_on_plans_as_far_as_drawn(rollout, environment, monkeypatch):
     """If one iteration is drawn for all steps, the policy that learns is that of one iteration."""
 
@@ -172,11 +206,11 @@ def test_unrolling_gives_what_acting_gave(config, environment):
 
 def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, rollout):
     """Off-policy targets of single steps are those of whole sequences under the new weights."""
-    agent = shuffled_update[0].agent
-    prepared = eqx.filter_jit(lambda a: prepare(a, AT_ONCE, rollout, a.embed(), on_policy=False))(agent)
+    agent, config = shuffled_update[0].agent, replace(AT_ONCE, normalise_advantages=False)
+    prepared = eqx.filter_jit(lambda a: prepare(a, config, rollout, a.embed(), on_policy=False))(agent)
     output, _ = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed()))(agent)
     log_probability = log_probability_of(output.logits[:-1], rollout.actions)
-    targets = targets_of(rollout, output.value, log_probability, AT_ONCE)
+    targets = targets_of(rollout, output.value, log_probability, config)
     np.testing.assert_allclose(prepared.value_target, targets.values, atol=1e-5)
     np.testing.assert_allclose(prepared.advantage, targets.advantages, atol=1e-5)
     assert abs(output.value - rollout.values).max() > 0.01

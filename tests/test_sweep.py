@@ -29,9 +29,20 @@ def test_the_space_fits_the_configuration():
     assert SPACE["learning.learning_rate"] == Interval(1e-3, 2e-2)
     assert SPACE["agent.num_heads"] == Choice((1, 2, 4))
     assert "learning.rollout_steps" not in SPACE
-    paper = search_space(replace(CONFIG, learning=PAPER))
-    assert paper["learning.learning_rate"] == Interval(1e-5, 4e-4)
-    assert paper["learning.rollout_steps"] == Choice((10, 20, 40))
+
+
+def test_the_paper_s_table_is_searched_with_its_recipe():
+    config = replace(CONFIG, learning=PAPER, recipe="paper")
+    space = search_space(config)
+    assert space["learning.learning_rate"] == Interval(1e-5, 4e-4)
+    assert space["learning.entropy"] == Interval(1e-3, 1e-2)
+    assert space["learning.rollout_steps"] == Choice((10, 20, 40))
+    # Mini-batches are counted in unrolls there, and in steps here.
+    point = {"learning.minibatch_size": 128, "learning.rollout_steps": 10}
+    learning = with_options(config, point).learning
+    assert (learning.minibatch_size, learning.num_envs) == (1280, 128)
+    muon = search_space(replace(config, learning=replace(PAPER, optimiser="muon")))
+    assert muon["learning.learning_rate"] == Interval(1e-3, 2e-2)
 
 
 def test_random_points_cover_the_space_and_depend_on_the_trial_alone():

@@ -1,4 +1,4 @@
-"""The Episodic Planning Network (paper, section 3): a planner over an episodic memory."""
+"""The Episodic Planning Network (paper, section 4): a planner over an episodic memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class EPNConfig:
     """Learned embeddings of symbols, or fixed orthonormal ones."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
-    boundary: Literal["arrival", "as_seen"] = "arrival"
+    boundary: Literal["arrival", "as_seen"] = "as_seen"
     """A completed task's row leads to its goal, or to what is seen next (a false row after a respawn)."""
     write: Literal["after", "before"] = "after"
     """Whether the newest transition is added after planning, as in the paper, or before."""

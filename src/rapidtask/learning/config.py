@@ -15,6 +15,9 @@ class LearningConfig:
 
     num_envs: int = 64
     """Environments that act side by side, B."""
+    stagger: bool = False
+    """Cut each environment's first episode short, at another step each: they are never all in the same phase of
+    an episode."""
     rollout_steps: int | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset."""
     cpu_devices: int = 2
@@ -41,6 +44,9 @@ class LearningConfig:
     """Weight of the policy's entropy at the start."""
     entropy_end: float = 0.01
     """Weight of the policy's entropy at the end of training; linear in between."""
+    normalise_advantages: bool = True
+    """Give advantages mean 0 and standard deviation 1 (PPO), over a rollout or, of whole rollouts, over a
+    minibatch: late in training they are small, and the baseline's error would drown them."""
     value_weight: float = 0.5
     """Weight of the baseline's squared error."""
     auxiliary_weight: float = 1.0
@@ -56,11 +62,15 @@ class LearningConfig:
     """Learning rate at the end, as a share of that at the start; linear in between."""
     gradient_clip: float = 1.0
     """Largest global norm of a gradient."""
+    sum_loss: bool = False
+    """Sum the loss over the steps of a minibatch, as IMPALA's reference does, instead of averaging it. RMSprop's
+    epsilon and the clip are sizes of gradients: they mean something else then."""
 
 
 FAST = LearningConfig()
 
 PAPER = LearningConfig(
+    stagger=True,
     rollout_steps=20,
     minibatch_size=1280,
     shuffle=False,
@@ -68,12 +78,15 @@ PAPER = LearningConfig(
     ratio_clip=None,
     entropy=0.01,
     entropy_end=0.01,
+    normalise_advantages=False,
     optimiser="rmsprop",
     learning_rate=2e-4,
     learning_rate_end=1.0,
     gradient_clip=40.0,
+    sum_loss=True,
 )
-"""V-trace with RMSprop. The paper tuned the rest within intervals; these are mid-range."""
+"""IMPALA's V-trace with RMSprop (paper, appendix). Minibatches of 64 unrolls of 20 steps, the entropy's weight, the
+discount and the learning rate lie within the intervals that the paper tuned in; 40 is IMPALA's clip."""
 
 Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
@@ -92,13 +105,14 @@ def learning_for(recipe: str, domain: str = "memory-planning") -> LearningConfig
 def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     """The EPN that a recipe trains by default."""
     if recipe == "paper":
-        return EPNConfig()
+        return replace(EPNConfig(), iterations=4 if domain == STREETS else 3)
     fast = replace(
         EPNConfig(),
         block="residual",
         match=True,
         locate=True,
         write="before",
+        boundary="arrival",
         symbols="fixed",
         vision="whitened",
     )

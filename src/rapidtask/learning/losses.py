@@ -61,17 +61,28 @@ def prepare(
         )
         values, log_probability = output.value, log_probability_of(output.logits[:-1], rollout.actions)
     targets = targets_of(rollout, values, log_probability, config)
+    advantages = targets.advantages
+    if config.normalise_advantages:
+        advantages = normalise(advantages, rollout.happened)
     memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(
         timesteps,
         rollout.actions,
         rollout.log_probability,
-        targets.advantages,
+        advantages,
         targets.values,
         rollout.happened,
         memories,
         jnp.broadcast_to(jnp.arange(rollout.actions.shape[1]), rollout.actions.shape),
     )
+
+
+def normalise(advantages: Float[Array, "T B"], happened: Float[Array, "T B"]) -> Float[Array, "T B"]:
+    """Advantages with mean 0 and standard deviation 1 over the steps that happened."""
+    count = jnp.maximum(happened.sum(), 1.0)
+    centred = advantages - (advantages * happened).sum() / count
+    variance = (jnp.square(centred) * happened).sum() / count
+    return centred / (jnp.sqrt(variance) + 1e-3)
 
 
 def targets_of(
@@ -141,7 +152,10 @@ def sequence_loss(
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
-    weighted = jnp.minimum(config.rho_bar, ratio) * targets.advantages
+    advantages = targets.advantages
+    if config.normalise_advantages:
+        advantages = normalise(advantages, rollout.happened)
+    weighted = jnp.minimum(config.rho_bar, ratio) * advantages
     return actor_critic_loss(
         acted, log_probability, weighted, targets.values, rollout.happened, config, entropy_weight
     )

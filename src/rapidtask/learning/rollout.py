@@ -56,10 +56,15 @@ class Rollout(eqx.Module):
         return gamma * self.timesteps.discount[1:] * self.happened
 
 
-def start_actors(environment: Environment, agent: Agent, keys: PRNGKeyArray) -> Actors:
-    """One environment per key, each at the start of an episode."""
+def start_actors(
+    environment: Environment, agent: Agent, keys: PRNGKeyArray, *, stagger: bool = False
+) -> Actors:
+    """One environment per key, each at the start of an episode; staggered, of one that will be cut short."""
     env_keys, action_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
     env_states, timestep = environment.reset_batch(env_keys)
+    if stagger:
+        cut = jnp.arange(len(keys)) * environment.options.episode_steps // len(keys)
+        env_states = eqx.tree_at(lambda s: s.steps, env_states, cut.astype(jnp.int32))
     steps = jnp.zeros(len(keys), jnp.int32)
     return Actors(env_states, timestep, agent.initial_state(len(keys)), action_keys, steps)
 

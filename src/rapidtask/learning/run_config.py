@@ -20,6 +20,8 @@ from rapidtask.learning.config import LearningConfig, Recipe
 # Earlier versions could teach an agent with labels, which agents that they trained still name.
 REMOVED_OPTIONS = {"learning": {"value_map_weight", "geometry", "ways", "advice"}}
 """Options that configurations of earlier versions may name, and that are dropped."""
+EARLIER_VALUES = {"learning": {"normalise_advantages": False}}
+"""What agents were trained with before an option existed, where it is not the default."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def _options(kinds: dict[str, type], data: dict, field_name: str) -> Any:
 def _build(kind: type, options: dict, field_name: str) -> Any:
     removed = REMOVED_OPTIONS.get(field_name, set())
     options = {name: value for name, value in options.items() if name not in removed}
+    options = EARLIER_VALUES.get(field_name, {}) | options
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"configuration: {field_name} has no option {unknown[0]!r}")

@@ -125,7 +125,8 @@ class Trainer:
     def _init(self, environment: Environment) -> TrainState:
         agent_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 3)
         agent = self._make_agent(environment, agent_key)
-        actors = start_actors(environment, agent, jax.random.split(actors_key, self.config.num_envs))
+        keys = jax.random.split(actors_key, self.config.num_envs)
+        actors = start_actors(environment, agent, keys, stagger=self.config.stagger)
         optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))
         return TrainState(LearnerState(agent, optimiser), actors, key, jnp.zeros((), jnp.int32))
 

@@ -108,6 +108,8 @@ def _restart(environment: Environment, actors: Actors) -> Actors:
     """The actors at the start of the episodes that follow the current ones, in another pool of worlds."""
     following = jax.vmap(lambda key: jax.random.fold_in(key, environment.options.episode_steps))
     env_states, timestep = environment.reset_batch(following(actors.env_states.key))
+    # Staggered environments stay so; the others are at the start of an episode here.
+    env_states = eqx.tree_at(lambda s: s.steps, env_states, actors.env_states.steps)
     return eqx.tree_at(lambda a: (a.env_states, a.timestep), actors, (env_states, timestep))
 
 

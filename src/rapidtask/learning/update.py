@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,10 @@ from rapidtask.learning.rollout import Rollout, embed_table
 
 NUM_CHUNKS = 4
 """A shuffled minibatch is computed in this many parts, sorted by how full the memories are."""
+
+
+Computed = tuple[Any, Metrics, Float[Array, ""]]
+"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps happened."""
 
 
 class LearnerState(eqx.Module):
@@ -79,7 +84,7 @@ class Updater:
             samples = replace(samples, read_after=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
-        def compute(agent: Agent, index: Int[Array, "C S"]) -> tuple[Any, Metrics]:
+        def compute(agent: Agent, index: Int[Array, "C S"]) -> Computed:
             # One program for all chunks; each runs it with as few slots as its memories need.
             chunks = jax.lax.map(
                 lambda i: self._chunk_gradient(
@@ -90,7 +95,7 @@ class Updater:
             # A chunk counts by how many of its steps happened; the last one may hold steps to leave out.
             happened = samples.happened[index].sum(axis=1)
             share = happened / jnp.maximum(happened.sum(), 1.0)
-            return jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks)
+            return *jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks), happened.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -115,16 +120,18 @@ class Updater:
         envs = sequences_per_minibatch(self.config, num_envs, num_steps)
         order = jax.random.permutation(key, num_envs)[: num_envs // envs * envs].reshape(-1, envs)
 
-        def compute(agent: Agent, index: Int[Array, " E"]) -> tuple[Any, Metrics]:
+        def compute(agent: Agent, index: Int[Array, " E"]) -> Computed:
             loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
             part = select_environments(rollout, index)
             (_, metrics), gradient = loss(agent, part, environment, self.config, entropy_weight)
-            return gradient, metrics
+            return gradient, metrics, part.happened.sum()
 
         return self._minibatches(state, order, compute)
 
-    def _minibatches(self, state: LearnerState, order: Array, compute) -> tuple[LearnerState, Metrics]:
-        """One update per entry of `order`, with the gradient and metrics that `compute` gives for it."""
+    def _minibatches(
+        self, state: LearnerState, order: Array, compute: Callable[[Agent, Array], Computed]
+    ) -> tuple[LearnerState, Metrics]:
+        """One update per entry of `order`."""
         dynamic, static = eqx.partition(state, eqx.is_array)
 
         def minibatch(dynamic, index):
@@ -135,9 +142,14 @@ class Updater:
         dynamic, metrics = jax.lax.scan(minibatch, dynamic, order)
         return eqx.combine(dynamic, static), jax.tree.map(jnp.mean, metrics)
 
-    def _step(self, state: LearnerState, gradient: Any, metrics: Metrics) -> tuple[LearnerState, Metrics]:
+    def _step(
+        self, state: LearnerState, gradient: Any, metrics: Metrics, num_steps: Float[Array, ""]
+    ) -> tuple[LearnerState, Metrics]:
         if self.axis is not None:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
+            num_steps = jax.lax.psum(num_steps, self.axis)
+        if self.config.sum_loss:
+            gradient = jax.tree.map(lambda mean: num_steps * mean, gradient)
         parameters, static = eqx.partition(state.agent, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
         norm = optax.tree.norm(gradient)
