@@ -25,6 +25,7 @@ from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPNConfig, in_fewest_slots, slot_buckets
 from rapidtask.agents.memory import empty_memory
+from rapidtask.agents.planner import Block
 from rapidtask.errors import InputError
 
 FEW = settings(max_examples=8, deadline=None)
@@ -35,6 +36,7 @@ PLANNERS = [
     {"block": "residual", "iterations": 2, "num_heads": 4},
     {"block": "residual", "iterations": 6, "num_heads": 1, "match": True},
     {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
+    {"block": "norm_after", "iterations": 2, "match": True, "match_start": None},
     # As many rows plan as there are: only then is Nxk the same function of both memories.
     {"block": "residual", "iterations": 3, "num_heads": 2, "match": True, "attention": "nxk"},
 ]
@@ -314,6 +316,19 @@ def test_without_iterations_the_memory_is_read_as_it_is(attention):
     changed = eqx.tree_at(lambda a: a.planner, agent, jax.tree.map(lambda x: x + 1, planner))
     without = quick_jit(lambda memory, timesteps: changed.act(memory, timesteps, changed.embed()))
     assert_same(without(memory, flatten(timesteps)).logits, output.logits, 1e-6)
+
+
+def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():
+    belief = jax.random.normal(jax.random.key(0), (2, 5, 16))
+    bias = jnp.zeros((2, 1, 5, 5))
+    for name in ("norm_after", "no_norm"):
+        block = Block(name, 16, 1, jax.random.key(1))
+        attended = block.attention(belief, belief, bias)
+        if name == "norm_after":
+            mean, std = attended.mean(-1, keepdims=True), attended.std(-1, keepdims=True)
+            attended = (attended - mean) / jnp.sqrt(std**2 + 1e-5)
+        expected = block.mlp(jax.nn.relu(belief + attended))
+        np.testing.assert_allclose(block(belief, None, bias), expected, atol=1e-5)
 
 
 def test_wrong_options_are_named():

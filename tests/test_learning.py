@@ -21,12 +21,19 @@ from rapidtask.learning.losses import Samples, normalise, prepare, targets_of
 from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
 from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer
-from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, draw_iterations, minibatch_order
+from rapidtask.learning.update import (
+    NUM_CHUNKS,
+    LearnerState,
+    Updater,
+    draw_iterations,
+    draw_steps,
+    minibatch_order,
+)
 from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
 
 NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
 ALL = NUM_ENVS * NUM_STEPS
-AT_ONCE = replace(LEARNING, minibatch_size=ALL)
+AT_ONCE = replace(LEARNING, minibatch_size=ALL, learned_share=1.0)
 ENTROPY_WEIGHT = jnp.asarray(0.05)
 
 
@@ -158,6 +165,21 @@ def test_random_iterations_act_on_plans_as_far_as_drawn(rollout, environment, mo
     assert draws == [(ALL, 3)]
     assert float(drawn["entropy"]) == pytest.approx(float(one["entropy"]), abs=1e-5)
     assert float(drawn["entropy"]) != pytest.approx(float(three["entropy"]), abs=1e-3)
+
+
+def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
+    samples = prepare(agent, AT_ONCE, rollout, agent.embed(), on_policy=True)
+    samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    surprising = jnp.arange(ALL) % 10 == 0
+    advantage = jnp.where(surprising, -3.0, 0.1)
+    samples = replace(samples, advantage=advantage, happened=jnp.ones(ALL).at[0].set(0.0))
+    keys = jax.random.split(jax.random.key(0), 200)
+    drawn = np.asarray(jax.vmap(lambda key: draw_steps(key, samples, 20))(keys))
+    assert all(len(set(draw)) == 20 for draw in drawn.tolist())
+    assert 0 not in drawn  # its action had no effect
+    share = np.isin(drawn, np.flatnonzero(surprising)).mean()
+    assert share > 2.5 * 0.1  # drawn evenly, they would be a tenth
+    assert len(np.unique(drawn)) == ALL - 1  # none is left out for good
 
 
 def test_iterations_are_drawn_evenly():

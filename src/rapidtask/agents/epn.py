@@ -34,7 +34,8 @@ class EPNConfig:
     iterations: int = 3
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
     block: BlockName = "paper"
-    """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), or the pre-norm residual block."""
+    """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, or one of the two
+    that the paper's footnote found worse."""
     memory: Literal["all", "unique"] = "unique"
     """One row per step, or one counted row per different transition: the same function, another cost."""
     attention: Literal["all_to_all", "nxk"] = "all_to_all"
@@ -43,9 +44,10 @@ class EPNConfig:
     """Most recent rows that plan with `attention="nxk"`."""
     match: bool = False
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
-    match_start: float = 4.0
+    match_start: float | None = 4.0
     """First gain of matches: of each head's own kind, "look at the rows that go on from where I lead" the
-    first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0."""
+    first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0.
+    None gives comparisons to rows and readout alone, not to attention."""
     locate: bool = False
     """With match: tell rows before planning, not only after it, whether they touch the current state."""
     readout_width: int | None = None
@@ -142,8 +144,8 @@ class EPN(Agent):
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
         if config.match:
-            kind = jnp.arange(heads) % 4
-            self.match_gain = config.match_start * jnp.eye(4)[:, kind]
+            if config.match_start is not None:
+                self.match_gain = config.match_start * jnp.eye(4)[:, jnp.arange(heads) % 4]
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from rapidtask.agents.agent import Linear, Mlp
 from rapidtask.agents.fast_gradients import normalise
 
-BlockName = Literal["paper", "residual"]
+BlockName = Literal["paper", "residual", "norm_after", "no_norm"]
 
 
 class LayerNorm(eqx.Module):
@@ -66,10 +66,11 @@ class Block(eqx.Module):
     """One iteration of the planner: attention, then a 2-layer MLP.
 
     `paper`: B ← MLP(ReLU(B + MHA(LN(B)))). `residual`: B ← B + MHA(LN(B)), then B ← B + MLP(LN(B)).
+    What the paper's footnote found worse: `norm_after`, B ← MLP(ReLU(B + LN(MHA(B)))), and `no_norm`.
     """
 
     attention: Attention
-    attention_norm: LayerNorm
+    attention_norm: LayerNorm | None
     mlp: Mlp
     mlp_norm: LayerNorm | None
     name: BlockName = eqx.field(static=True)
@@ -77,7 +78,7 @@ class Block(eqx.Module):
     def __init__(self, name: BlockName, width: int, num_heads: int, key: PRNGKeyArray):
         attention_key, mlp_key = jax.random.split(key)
         self.attention = Attention(width, num_heads, attention_key)
-        self.attention_norm = LayerNorm(width)
+        self.attention_norm = None if name == "no_norm" else LayerNorm(width)
         self.mlp = Mlp((width, width, width), mlp_key)
         self.mlp_norm = LayerNorm(width) if name == "residual" else None
         self.name = name
@@ -86,8 +87,12 @@ class Block(eqx.Module):
         self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None, bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B Q D"]:
         """One iteration of `belief` attending to `rows`, or to itself if there are none."""
-        queries = self.attention_norm(belief)
-        attended = self.attention(queries, queries if rows is None else self.attention_norm(rows), bias)
+        norm = self.attention_norm or (lambda x: x)
+        if self.name == "norm_after":
+            attended = norm(self.attention(belief, belief if rows is None else rows, bias))
+        else:
+            queries = norm(belief)
+            attended = self.attention(queries, queries if rows is None else norm(rows), bias)
         if self.mlp_norm is None:
             return self.mlp(jax.nn.relu(belief + attended))
         belief = belief + attended

@@ -16,8 +16,8 @@ class LearningConfig:
     num_envs: int = 64
     """Environments that act side by side, B."""
     stagger: bool = False
-    """Cut each environment's first episode short, at another step each: they are never all in the same phase of
-    an episode."""
+    """Cut each environment's first episode short, at another step each: they are never all in the same phase
+    of an episode."""
     rollout_steps: int | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset."""
     cpu_devices: int = 2
@@ -27,6 +27,8 @@ class LearningConfig:
     """Steps per parameter update."""
     shuffle: bool = True
     """Draw minibatches from all steps, where the agent is not recurrent; else whole rollouts."""
+    learned_share: float = 0.5
+    """Share of a rollout's shuffled steps that are learned from; those with large advantages come first."""
     passes: int = 1
     """Times each rollout is learned from; later passes are off-policy, which V-trace corrects."""
     discount: float = 0.9
@@ -63,14 +65,15 @@ class LearningConfig:
     gradient_clip: float = 1.0
     """Largest global norm of a gradient."""
     sum_loss: bool = False
-    """Sum the loss over the steps of a minibatch, as IMPALA's reference does, instead of averaging it. RMSprop's
-    epsilon and the clip are sizes of gradients: they mean something else then."""
+    """Sum the loss over the steps of a minibatch, as IMPALA's reference does, instead of averaging it.
+    RMSprop's epsilon and the clip are sizes of gradients: they mean something else then."""
 
 
 FAST = LearningConfig()
 
 PAPER = LearningConfig(
     stagger=True,
+    learned_share=1.0,
     rollout_steps=20,
     minibatch_size=1280,
     shuffle=False,
@@ -85,8 +88,8 @@ PAPER = LearningConfig(
     gradient_clip=40.0,
     sum_loss=True,
 )
-"""IMPALA's V-trace with RMSprop (paper, appendix). Minibatches of 64 unrolls of 20 steps, the entropy's weight, the
-discount and the learning rate lie within the intervals that the paper tuned in; 40 is IMPALA's clip."""
+"""IMPALA's V-trace with RMSprop (paper, appendix). Minibatches of 64 unrolls of 20 steps, entropy, discount
+and learning rate lie within the intervals that the paper tuned in; 40 is IMPALA's clip."""
 
 Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}

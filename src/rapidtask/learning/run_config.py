@@ -20,7 +20,7 @@ from rapidtask.learning.config import LearningConfig, Recipe
 # Earlier versions could teach an agent with labels, which agents that they trained still name.
 REMOVED_OPTIONS = {"learning": {"value_map_weight", "geometry", "ways", "advice"}}
 """Options that configurations of earlier versions may name, and that are dropped."""
-EARLIER_VALUES = {"learning": {"normalise_advantages": False}}
+EARLIER_VALUES = {"learning": {"normalise_advantages": False, "learned_share": 1.0}}
 """What agents were trained with before an option existed, where it is not the default."""
 
 

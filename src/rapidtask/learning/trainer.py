@@ -177,6 +177,8 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     for name in ("num_envs", "passes"):
         if getattr(config, name) < 1:
             raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
+    if not 0.0 < config.learned_share <= 1.0:
+        raise InputError(f"learned_share is {config.learned_share}, expected above 0 and at most 1")
     if config.rollout_steps is not None and config.rollout_steps < 1:
         raise InputError(f"rollout_steps is {config.rollout_steps}, expected at least 1")
     if config.minibatch_size < NUM_CHUNKS * num_devices:

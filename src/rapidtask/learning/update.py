@@ -22,6 +22,8 @@ from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics, Samples, prepare, sample_loss, sequence_loss
 from rapidtask.learning.rollout import Rollout, embed_table
 
+PRIORITY = 0.8
+"""Power of an advantage's size in the draw of steps to learn from; 0 would draw them evenly."""
 NUM_CHUNKS = 4
 """A shuffled minibatch is computed in this many parts, sorted by how full the memories are."""
 
@@ -78,6 +80,10 @@ class Updater:
         views = None if rollout.frame_ids is None else embeddings
         samples = prepare(agent, self.config, rollout, embeddings, on_policy=on_policy)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+        if self.config.learned_share < 1.0:
+            key, draw = jax.random.split(key)
+            drawn = draw_steps(draw, samples, num_learned(self.config, len(samples.action)))
+            samples = jax.tree.map(lambda x: x[drawn], samples)
         if self.config.random_iterations:
             key, draw = jax.random.split(key)
             drawn = draw_iterations(draw, len(samples.action), agent.config.iterations)
@@ -171,7 +177,7 @@ def shuffles(config: LearningConfig, agent: Agent) -> bool:
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
     """Parameter updates made from one rollout of so many environments and steps."""
     if shuffles(config, agent):
-        num_samples = num_envs * num_steps
+        num_samples = num_learned(config, num_envs * num_steps)
         return config.passes * (num_samples // min(config.minibatch_size, num_samples))
     return config.passes * (num_envs // sequences_per_minibatch(config, num_envs, num_steps))
 
@@ -179,6 +185,23 @@ def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: 
 def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: int) -> int:
     """Environments whose whole rollouts make a minibatch."""
     return max(1, min(num_envs, config.minibatch_size // num_steps))
+
+
+def num_learned(config: LearningConfig, num_samples: int) -> int:
+    """How many of a rollout's steps are learned from, at least a minibatch."""
+    return min(num_samples, max(int(config.learned_share * num_samples), config.minibatch_size))
+
+
+def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array, " D"]:
+    """Indices of different steps, each drawn in proportion to a power of its advantage's size.
+
+    Most steps of a rollout went as expected and teach little, and a step's gradient is what costs time. As in
+    prioritised replay (Schaul et al. 2016), without its importance weights: learning goes well without.
+    """
+    weight = PRIORITY * jnp.log(jnp.abs(samples.advantage) + 1e-2)
+    # The largest of log-weights with Gumbel noise are a draw without replacement.
+    noisy = weight + jax.random.gumbel(key, weight.shape)
+    return jax.lax.top_k(jnp.where(samples.happened > 0, noisy, -jnp.inf), num_drawn)[1]
 
 
 def draw_iterations(key: PRNGKeyArray, num_samples: int, most: int) -> Int[Array, " S"]:

@@ -67,7 +67,10 @@ def with_options(config: RunConfig, options: Options) -> RunConfig:
     if config.recipe == "paper" and (unrolls := changes["learning"].get("minibatch_size")):
         # The paper counts unrolls; ours counts steps.
         unroll = changes["learning"].get("rollout_steps", learning.rollout_steps)
-        changes["learning"] |= {"minibatch_size": unrolls * unroll, "num_envs": max(unrolls, learning.num_envs)}
+        changes["learning"] |= {
+            "minibatch_size": unrolls * unroll,
+            "num_envs": max(unrolls, learning.num_envs),
+        }
     if (entropy := changes["learning"].get("entropy")) is not None and learning.entropy:
         changes["learning"]["entropy_end"] = entropy * learning.entropy_end / learning.entropy
     return replace(
