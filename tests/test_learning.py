@@ -31,7 +31,7 @@ from rapidtask.learning.update import (
 )
 from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
 
-NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
+NUM_ENVS, NUM_STEPS = NUM_CHUNKS, WORLD.episode_steps + 1
 ALL = NUM_ENVS * NUM_STEPS
 AT_ONCE = replace(LEARNING, minibatch_size=ALL, learned_share=1.0)
 ENTROPY_WEIGHT = jnp.asarray(0.05)
