@@ -19,7 +19,7 @@ from rapidtask.experiments.material import NotAvailable, Rows
 from rapidtask.experiments.runs import LoggedRun
 from rapidtask.experiments.style import FAINT, INK, new_figure, quiet
 from rapidtask.learning.agent_files import load_agent
-from rapidtask.learning.config import RECIPES, epn_for, learning_for
+from rapidtask.learning.config import RECIPES, epn_for
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.ship import agent_file
@@ -59,9 +59,7 @@ def base_of(configs: Sequence[RunConfig]) -> RunConfig:
     """
     fast = [config for config in configs if config.recipe == "fast"] or list(configs)
     domain = domain_name(configs[0].world)
-    default = RunConfig(
-        world=DOMAINS[domain](), agent=epn_for("fast", domain), learning=learning_for("fast", domain)
-    )
+    default = RunConfig(world=DOMAINS[domain](), agent=epn_for("fast", domain), learning=RECIPES["fast"])
     return dataclasses.replace(
         default,
         world=_usual([config.world for config in fast], default.world),

@@ -31,7 +31,7 @@ class LearningConfig:
     """Share of a rollout's shuffled steps that are learned from; those with large advantages come first."""
     passes: int = 1
     """Times each rollout is learned from; later passes are off-policy, which V-trace corrects."""
-    discount: float = 0.9
+    discount: float = 0.95
     """Discount of rewards, gamma."""
     lambda_: float = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
@@ -42,9 +42,9 @@ class LearningConfig:
     ratio_clip: float | None = 0.2
     """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has already
     moved this far (PPO); None for V-trace's ratios alone."""
-    entropy: float = 0.05
+    entropy: float = 0.1
     """Weight of the policy's entropy at the start."""
-    entropy_end: float = 0.01
+    entropy_end: float = 0.001
     """Weight of the policy's entropy at the end of training; linear in between."""
     normalise_advantages: bool = True
     """Give advantages mean 0 and standard deviation 1 (PPO), over a rollout or, of whole rollouts, over a
@@ -77,6 +77,7 @@ PAPER = LearningConfig(
     rollout_steps=20,
     minibatch_size=1280,
     shuffle=False,
+    discount=0.9,
     lambda_=1.0,
     ratio_clip=None,
     entropy=0.01,
@@ -98,28 +99,23 @@ RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 STREETS = "streetlearn"
 
 
-def learning_for(recipe: str, domain: str = "memory-planning") -> LearningConfig:
-    """The options of learning that a recipe starts from."""
-    if recipe == "fast" and domain == STREETS:
-        return replace(FAST, entropy_end=0.003)
-    return RECIPES[recipe]
-
-
 def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     """The EPN that a recipe trains by default."""
+    # Ways are longer on streets.
+    paper = replace(EPNConfig(), iterations=4 if domain == STREETS else 3)
     if recipe == "paper":
-        return replace(EPNConfig(), iterations=4 if domain == STREETS else 3)
-    fast = replace(
-        EPNConfig(),
+        return paper
+    return replace(
+        paper,
         block="residual",
         match=True,
+        # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
+        num_heads=4,
+        match_start=8.0,
         locate=True,
         write="before",
         boundary="arrival",
         symbols="fixed",
         vision="whitened",
+        readout_width=256 if domain == STREETS else None,
     )
-    if domain == STREETS:
-        # Ways are longer there, and moves cannot be undone in one: look ahead, back, and at what meets there.
-        return replace(fast, iterations=4, num_heads=4, match_start=8.0, readout_width=256)
-    return fast

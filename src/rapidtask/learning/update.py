@@ -25,7 +25,7 @@ from rapidtask.learning.rollout import Rollout, embed_table
 PRIORITY = 0.8
 """Power of an advantage's size in the draw of steps to learn from; 0 would draw them evenly."""
 NUM_CHUNKS = 16
-"""A shuffled minibatch is computed in this many parts, sorted by how full the memories are: the more there are,
+"""A shuffled minibatch is computed in this many parts, sorted by how full the memories are: the more parts,
 the fewer slots are empty, and 16 samples a part are no dearer than 64 (docs/log.md)."""
 
 
