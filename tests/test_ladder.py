@@ -72,9 +72,9 @@ def test_beside_the_ladder_one_thing_of_ours_is_changed():
         if name.startswith("ours"):
             assert len(changed(ours, rung)) == 1
     assert [rung.agent.iterations for rung in beside.values()][:4] == [0, 1, 2, ours.agent.iterations + 1]
-    unlocated = beside["7, no planner, current state at the readout only"].agent
+    unlocated = beside["as 7, no planner, current state at the readout only"].agent
     assert (unlocated.iterations, unlocated.locate, unlocated.write) == (0, False, "after")
-    assert changed(LADDER[6], beside["7, no planner, current state at the readout only"]) == {"iterations"}
+    assert changed(LADDER[6], beside["as 7, no planner, current state at the readout only"]) == {"iterations"}
     assert len({(rung.agent, rung.learning) for rung in RUNGS}) == len(RUNGS)
 
 

@@ -98,7 +98,7 @@ def stand_beside() -> Iterator[Rung]:
         f"ours, {ours.iterations + 1} iterations": replace(ours, iterations=ours.iterations + 1),
         # With the rung of the same options it answers whether a planner is needed: with neither planner nor
         # the current state in its rows, a row cannot tell that it continues another.
-        f"{ATTENTION}, no planner, current state at the readout only": unlocated,
+        f"as {ATTENTION}, no planner, current state at the readout only": unlocated,
         "ours, paper block": replace(ours, block="paper"),
         "ours, LayerNorm on the attention's output": replace(ours, block="norm_after"),
         "ours, no LayerNorm": replace(ours, block="no_norm"),
@@ -244,7 +244,7 @@ def plot(rows: Rows) -> Figure:
         bar = {"height": 0.7, "color": colour_of(kind), "error_kw": {"elinewidth": 0.9, "ecolor": INK}}
         axes.barh(place, 100 * share, xerr=100 * error, **bar)
         seeds = [100 * float(word) for word in row["oracle_share_last_third_of_seeds"].split()]
-        axes.plot(seeds, [place] * len(seeds), ".", color=INK, markersize=3)
+        axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=INK, markersize=3)
         axes.text(103, place, f"{row['goals_per_episode']:.1f} goals", va="center", fontsize=7.5, color=FAINT)
     axes.set_yticks(places, [f"{row['number']}  {row['rung']}" for row in rows], color=INK)
     axes.set(xlim=(0, 101), xlabel="share of the oracle, last third (%)")
