@@ -6,7 +6,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -20,6 +20,9 @@ from rapidtask.experiments.runs import LoggedRun, read_runs
 from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.run import RunOptions, run
 from rapidtask.learning.run_display import RunDisplay
+
+FIGURES: tuple[Any, ...] = (ladder,)
+"""Modules of the kind `results.FigureModule`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,7 @@ class Ladder:
         with console.status("reading agents") as status:
             material = self.material(runs, say=status.update)
             command = shlex.join(["rapidtask", *sys.argv[1:]])
-            for result in make_results("Results: the ladder", [ladder], material, (), self.out, command):
+            for result in make_results("Results: the ladder", FIGURES, material, (), self.out, command):
                 entry = result.entry
                 done = f"not drawn: {entry.missing}" if entry.missing else entry.how
                 console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
