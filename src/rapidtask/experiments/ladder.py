@@ -35,8 +35,7 @@ CAPTION = (
     "standard errors over seeds (of a single seed: over episodes). The table holds the steps, minutes and "
     "command of every bar."
 )
-GAP = 0.8
-"""Between the ladder and what stands beside it, in bars."""
+GAP = 0.8  # between the ladder and what stands beside it, in bars
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ class LadderMaterial(Material):
 
     def finished(self, rung: Rung) -> list[LoggedRun]:
         """The runs of a rung that are trained to the end, one per seed."""
-        found = (self.find_run(rung, seed) for seed in self.seeds)
-        return [run for run in found if run is not None and is_finished(run)]
+        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and is_finished(run)]
 
 
 def is_finished(run: LoggedRun) -> bool:
@@ -247,6 +245,6 @@ def plot(rows: Rows) -> Figure:
         axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=INK, markersize=3)
         axes.text(103, place, f"{row['goals_per_episode']:.1f} goals", va="center", fontsize=7.5, color=FAINT)
     axes.set_yticks(places, [f"{row['number']}  {row['rung']}" for row in rows], color=INK)
-    axes.set(xlim=(0, 101), xlabel="share of the oracle, last third (%)")
-    axes.set_title(f"Memory&Planning 4×4, {rows[0]['steps'] / 1e6:.2g}M steps")
+    title = f"Memory&Planning 4×4, {rows[0]['steps'] / 1e6:.2g}M steps"
+    axes.set(xlim=(0, 101), xlabel="share of the oracle, last third (%)", title=title)
     return figure
