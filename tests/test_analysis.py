@@ -8,9 +8,9 @@ import pytest
 
 from fake_runs import write_run
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.agents.planner import AllToAll
-from rapidtask.analysis import ablations, subjects
-from rapidtask.analysis.attention import KINDS, attention_weights, relations
+from rapidtask.agents.planner import AllToAll, Block
+from rapidtask.analysis import subjects
+from rapidtask.analysis.attention import KINDS, attention_weights, block_weights, relations
 from rapidtask.analysis.decoded import Decoded, reach
 from rapidtask.analysis.decoder import decode, train_decoders
 from rapidtask.analysis.material import gather_analysis
@@ -25,7 +25,6 @@ from rapidtask.experiments.analysis import FIGURES, run_figures
 from rapidtask.experiments.material import NotAvailable
 from rapidtask.experiments.results import read_index
 from rapidtask.experiments.runs import read_run
-from rapidtask.learning.config import RECIPES, epn_for
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.worlds.world import make_pool, make_world
 
@@ -117,6 +116,16 @@ def test_attention_weights_make_the_planners_beliefs(tables, agent):
     np.testing.assert_allclose(after, planned[1], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["norm_after", "no_norm"])
+def test_attention_weights_of_the_footnotes_blocks(name):
+    belief, bias = 3 * jax.random.normal(jax.random.key(1), (2, 5, 8)), jnp.zeros((2, 1, 5, 5))
+    block = Block(name, 8, 1, jax.random.key(0))
+    attention = block.attention
+    attended = block_weights(block, belief, bias)[:, 0] @ attention.to_value(belief)
+    expected = attention(belief, belief, bias)  # the belief as it is: there is no LayerNorm before
+    np.testing.assert_allclose(attention.to_output(attended), expected, atol=1e-5)
+
+
 def test_unused_rows_are_not_looked_at(tables, agent):
     situations = sample_situations(tables, 4, np.random.default_rng(4))
     memory, timestep = situations.memories(10), situations.timesteps()
@@ -200,41 +209,6 @@ def test_parts_of_lines():
     np.testing.assert_allclose(read_line(line_text(line)), line)
 
 
-def test_rows_of_the_ablations_are_named_by_what_differs():
-    base = RunConfig(agent=epn_for("fast"), learning=RECIPES["fast"])
-    name = lambda **options: ablations.row_name(replace(base, **options), base)  # noqa: E731
-    agent = lambda **options: {"agent": replace(base.agent, **options)}  # noqa: E731
-    learning = lambda **options: {"learning": replace(base.learning, **options)}  # noqa: E731
-    assert name(seed=3, steps=17, **learning(cpu_devices=1)) == "base"
-    assert name(**agent(iterations=0)) == "no planner (memory read only)"
-    assert name(**agent(iterations=1)) == "1 iteration"
-    assert name(**agent(block="paper")) == "paper block"
-    assert name(**agent(match=False, locate=False)) == "no match"
-    assert name(**agent(locate=False)) == "no locate"
-    assert name(**agent(goal_in_rows=False)) == "goal not in rows"
-    assert name(**agent(write="after"), **learning(passes=2)) == "written after planning, passes=2"
-    assert name(**learning(optimiser="rmsprop", learning_rate=1e-3)) == "RMSprop, learning_rate=0.001"
-    assert name(**agent(memory="all")) == "memory of all steps"
-    paper = {"recipe": "paper", "agent": epn_for("paper"), "learning": RECIPES["paper"]}
-    assert name(**paper) == "recipe paper"
-    assert name(**(paper | agent(iterations=2, block="paper"))).startswith("recipe paper, 2 iterations")
-    assert name(world=MemoryPlanning(size=5)) == "size=5"
-
-
-def test_the_base_of_ablations_is_what_most_runs_share():
-    fast = RunConfig(agent=replace(epn_for("fast"), width=32), learning=RECIPES["fast"])
-    runs = [fast, replace(fast, agent=replace(fast.agent, iterations=0))]
-    runs.append(replace(fast, learning=replace(fast.learning, optimiser="rmsprop")))
-    runs.append(replace(fast, recipe="paper", agent=epn_for("paper"), learning=RECIPES["paper"]))
-    base = ablations.base_of(runs)
-    assert (base.agent, base.learning) == (fast.agent, fast.learning)
-    names = [ablations.row_name(run, base) for run in runs]
-    assert names[:3] == ["base", "no planner (memory read only)", "RMSprop"]
-    assert names[3].startswith("recipe paper")
-    # One run of two is no majority: the recipe's own options are the base.
-    assert ablations.base_of(runs[1:3]).agent.iterations == epn_for("fast").iterations
-
-
 @pytest.fixture(scope="module")
 def material(tmp_path_factory):
     """Small agents that learned nothing, in both domains."""
@@ -242,7 +216,6 @@ def material(tmp_path_factory):
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
     configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
-    configs["none"] = replace(grid, agent=replace(SMALL, iterations=0))
     runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
     sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2}
     with pytest.MonkeyPatch.context() as patch:
@@ -269,8 +242,6 @@ def test_what_is_missing_is_said():
     nothing = gather_analysis([], shipped=False)
     with pytest.raises(NotAvailable, match="no trained EPN"):
         nothing.main_settings()
-    with pytest.raises(NotAvailable, match="no runs of EPNs"):
-        ablations.table(nothing)
 
 
 @pytest.mark.slow
@@ -284,14 +255,3 @@ def test_every_figure_of_the_analysis_is_drawn(material, tmp_path):
         with (tmp_path / f"{name}.csv").open(encoding="utf-8") as file:
             assert len(list(csv.DictReader(file))) == len(result.rows) > 0
         assert f"]({name}.png)" in readme
-    rows = made["ablations"].rows
-    base = next(row for row in rows if row["domain"] == "memory-planning" and row["seeds"] == "0 1")
-    assert base["command"].startswith("rapidtask train --world memory-planning --agent epn")
-    assert sum("no planner" in row["changed"] for row in rows) == 1
-    page = (tmp_path / "ablations.md").read_text()
-    assert all(row["command"] in page for row in rows)
-    # Without the runs, what was drawn before stays.
-    material.runs = []
-    (again,) = run_figures(material, ["ablations"], tmp_path, "rapidtask")
-    assert "no runs" in again.entry.missing
-    assert not read_index(tmp_path)["ablations"]["missing"]

@@ -29,7 +29,9 @@ def block_weights(
     block: Block, belief: Float[Array, "B N D"], bias: Float[Array, "B H N N"]
 ) -> Float[Array, "B H N N"]:
     """The weights with which every row attends to every row in one iteration."""
-    attention, rows = block.attention, block.attention_norm(belief)
+    attention = block.attention
+    norm = None if block.name == "norm_after" else block.attention_norm
+    rows = belief if norm is None else norm(belief)
 
     def heads(x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         return jnp.swapaxes(x.reshape(*x.shape[:2], attention.num_heads, -1), 1, 2)

@@ -52,7 +52,7 @@ class AnalysisMaterial(Material):
         """How most figures were measured, for the README."""
         return (
             f"{self.num_seeds} decoder seeds, {self.updates} updates on {self.train_situations} situations, "
-            f"about {self.test_situations} to test; ablations: {min(500, self.episodes)} episodes per run"
+            f"about {self.test_situations} to test"
         )
 
     def settings(self, domain: str) -> tuple[Setting, Setting]:
@@ -128,7 +128,7 @@ def gather_analysis(
     """The material of the analysis.
 
     Args:
-        runs: logged runs of any domain: the ablations, and agents of which none is shipped.
+        runs: logged runs of any domain, for agents of which none is shipped.
         shipped: whether to use the agents that come with the package.
         folder: where these are, if not in the package.
         **settings: fields of `AnalysisMaterial`.

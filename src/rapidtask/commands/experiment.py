@@ -6,12 +6,13 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
 from rapidtask.analysis.material import gather_analysis
+from rapidtask.commands.ladder import Ladder
 from rapidtask.errors import InputError
 from rapidtask.experiments import analysis, memory_planning, streetlearn
 from rapidtask.experiments.material import gather
@@ -26,10 +27,10 @@ EXPERIMENTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class Figures:
     """Write an experiment's tables (CSV) and figures (PNG, SVG), with a README of how they came to be."""
 
-    name: Annotated[Literal["memory-planning", "streetlearn", "analysis"], tyro.conf.Positional]
+    name: tyro.conf.Suppress[str]
     """The experiment."""
     runs: tuple[Path, ...] = ()
     """Folders of logged runs, or folders of such folders."""
@@ -72,3 +73,20 @@ class Experiment:
                 done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
                 console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
         print(f"Results: {out / 'README.md'}")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Write an experiment's tables (CSV) and figures (PNG, SVG), with a README of how they came to be."""
+
+    command: Annotated[
+        Annotated[Figures, tyro.conf.subcommand("memory-planning", default=Figures(name="memory-planning"))]
+        | Annotated[Figures, tyro.conf.subcommand("streetlearn", default=Figures(name="streetlearn"))]
+        | Annotated[Figures, tyro.conf.subcommand("analysis", default=Figures(name="analysis"))]
+        | Annotated[Ladder, tyro.conf.subcommand("ladder")],
+        tyro.conf.arg(name=""),
+    ]
+
+    def run(self) -> None:
+        """Run the experiment."""
+        self.command.run()

@@ -1,0 +1,165 @@
+import csv
+import shlex
+from dataclasses import asdict, replace
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import pytest
+from rich.console import Console
+
+from fake_runs import write_run
+from rapidtask.cli import main
+from rapidtask.commands.ladder import train
+from rapidtask.errors import InputError
+from rapidtask.experiments import ladder
+from rapidtask.experiments.ladder import LADDER, RUNGS, LadderMaterial, Rung, list_jobs
+from rapidtask.experiments.material import NotAvailable
+from rapidtask.experiments.results import make_results
+from rapidtask.experiments.runs import read_runs
+from rapidtask.learning.config import FAST, PAPER, epn_for
+from rapidtask.learning.run_config import RunConfig
+from tiny_training import EPN, LEARNING, WORLD
+
+CHANGES = {
+    "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip sum_loss",
+    "residual block": "block",
+    "fixed symbols": "symbols vision",
+    "places compared in rows and readout": "match match_start",
+    "and in attention": "match_start",
+    "newest transition before planning": "write boundary",
+    "rows know the current state: ours": "locate",
+}
+"""Options that each rung may change; "learning as in fast" may change any of learning, and none else."""
+TINY = (
+    Rung("first", EPN, LEARNING, "fast"),
+    Rung("no planner", replace(EPN, iterations=0), LEARNING, "fast", beside=True),
+)
+
+
+def changed(before: Rung, after: Rung) -> set[str]:
+    """Names of the options that differ."""
+    pairs = ((before.agent, after.agent), (before.learning, after.learning))
+    return {
+        name for one, other in pairs for name, value in asdict(one).items() if asdict(other)[name] != value
+    }
+
+
+def tiny_material(runs=(), **settings) -> LadderMaterial:
+    settings = {"rungs": TINY, "steps": 200, "seeds": (0, 1), "episodes": 8, "world": WORLD} | settings
+    return LadderMaterial(runs, **settings)
+
+
+def test_the_ladder_leads_from_the_papers_recipe_to_ours():
+    assert (LADDER[0].agent, LADDER[0].learning) == (epn_for("paper"), PAPER)
+    assert (LADDER[-1].agent, LADDER[-1].learning) == (epn_for("fast"), FAST)
+
+
+def test_every_rung_changes_what_it_names_and_nothing_else():
+    steps = {after.name.removeprefix("… "): (before, after) for before, after in pairwise(LADDER)}
+    learning = steps.pop("learning as in fast")
+    assert learning[0].agent == learning[1].agent
+    assert learning[1].learning == FAST
+    assert {name: changed(*pair) for name, pair in steps.items()} == {
+        name: set(options.split()) for name, options in CHANGES.items()
+    }
+
+
+def test_beside_the_ladder_one_thing_of_ours_is_changed():
+    ours = LADDER[-1]
+    beside = {rung.name: rung for rung in RUNGS if rung.beside}
+    for name, rung in beside.items():
+        if name.startswith("ours"):
+            assert len(changed(ours, rung)) == 1
+    assert [rung.agent.iterations for rung in beside.values()][:4] == [0, 1, 2, ours.agent.iterations + 1]
+    unlocated = beside["as 7, no planner, current state at the readout only"].agent
+    assert (unlocated.iterations, unlocated.locate, unlocated.write) == (0, False, "after")
+    assert changed(LADDER[6], beside["as 7, no planner, current state at the readout only"]) == {"iterations"}
+    assert len({(rung.agent, rung.learning) for rung in RUNGS}) == len(RUNGS)
+
+
+def test_every_rung_can_be_built():
+    for rung in RUNGS:
+        agent = eqx.filter_eval_shape(rung.agent.make, 16, 5, 20, jax.random.key(0))
+        assert agent.config == rung.agent
+
+
+def test_printed_commands_train_the_runs_of_the_ladder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["experiment", "ladder", "--print-commands", "--steps", "500", "--seeds"]
+    main([*arguments, "0", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 * len(RUNGS)
+    assert all("--learning.cpu-devices 1 " in line for line in lines)
+    trained: list[RunConfig] = []
+    monkeypatch.setattr(
+        "rapidtask.commands.train.run", lambda config, *_, **__: trained.append(config) or 1 / 0
+    )
+    some = (0, 1, 5, 8, 13)  # parsing takes half a second each
+    for line in (lines[number] for number in some):
+        with pytest.raises(ZeroDivisionError):
+            main(shlex.split(line)[1:])
+    wanted = LadderMaterial(steps=500)
+    assert trained == [wanted.config(RUNGS[number], 0) for number in some]
+    # What is there is not trained again, wherever it is.
+    write_run(tmp_path / "runs" / "ladder" / "anything", trained[3], steps=512)
+    main([*arguments, "0"])
+    assert capsys.readouterr().out.splitlines() == [*lines[:8], *lines[9 : len(RUNGS)]]
+
+
+def test_runs_are_told_by_their_options(tmp_path):
+    config = tiny_material().config(TINY[1], seed=1)
+    write_run(tmp_path / "other-devices", replace(config, learning=replace(config.learning, cpu_devices=2)))
+    write_run(tmp_path / "other-steps", replace(config, seed=0, steps=201))
+    write_run(tmp_path / "other-options", replace(config, agent=replace(EPN, width=8)))
+    write_run(tmp_path / "stopped", replace(config, agent=EPN), steps=104)
+    material = tiny_material(read_runs([tmp_path], "memory-planning"))
+    assert [run.folder.name for run in material.finished(TINY[1])] == ["other-devices"]
+    assert material.finished(TINY[0]) == []
+    jobs = list_jobs(material, tmp_path)
+    assert [(job.folder.name, job.resume) for job in jobs] == [
+        ("01-first-seed-0", False),
+        ("02-no-planner-seed-0", False),
+        ("stopped", True),
+    ]
+    assert jobs[-1].command.endswith(f"--seed 1 --out {tmp_path / 'stopped'} --resume")
+    write_run(tmp_path / "01-first-seed-0", replace(config, steps=7))
+    with pytest.raises(InputError, match="01-first-seed-0 holds a run with other options or steps"):
+        list_jobs(material, tmp_path)
+
+
+def test_a_missing_rung_is_named(tmp_path):
+    with pytest.raises(NotAvailable, match="no finished runs of 200 steps"):
+        ladder.table(tiny_material())
+    write_run(tmp_path / "x", tiny_material().config(TINY[0], seed=1))
+    material = tiny_material(read_runs([tmp_path], "memory-planning"))
+    assert material.how == '8 episodes per run; no finished runs of: "no planner"'
+    (row,) = ladder.table(material)
+    assert (row["rung"], row["seeds"], row["beside"]) == ("first", "1", False)
+    assert row["goals_per_episode_stderr"] > 0  # of one seed: over episodes
+
+
+def test_two_rungs_are_trained_scored_and_drawn(tmp_path):
+    for job in list_jobs(tiny_material(seeds=(0,)), tmp_path / "runs"):
+        train(job, Console(quiet=True))
+    write_run(tmp_path / "runs" / "x", tiny_material().config(TINY[0], seed=1))
+    material = tiny_material(read_runs([tmp_path / "runs"], "memory-planning"))
+    assert [job.folder.name for job in list_jobs(material, tmp_path)] == ["02-no-planner-seed-1"]
+    (result,) = make_results("Results", [ladder], material, (), tmp_path / "out", "rapidtask")
+    first, second = result.rows
+    assert (first["seeds"], second["seeds"]) == ("0 1", "0")
+    of_seeds = [float(word) for word in first["goals_per_episode_of_seeds"].split()]
+    assert first["goals_per_episode"] == pytest.approx(sum(of_seeds) / 2, abs=1e-3)
+    assert first["goals_per_episode_stderr"] == pytest.approx(abs(of_seeds[0] - of_seeds[1]) / 2, abs=1e-3)
+    assert second["command"].startswith("rapidtask train --world memory-planning --agent epn --recipe fast")
+    with (tmp_path / "out" / "ladder.csv").open(encoding="utf-8") as file:
+        assert [row["rung"] for row in csv.DictReader(file)] == ["first", "no planner"]
+    assert (tmp_path / "out" / "ladder.png").read_bytes().startswith(b"\x89PNG")
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "](ladder.png)" in readme
+    assert "01-first-seed-0" in readme
+    assert result.figure is not None
+    labels = [label.get_text() for label in result.figure.axes[0].get_yticklabels()]
+    assert labels == ["1  first", "2  no planner"]
+    upper, lower = result.figure.axes[0].get_yticks()
+    assert upper - lower == pytest.approx(1 + ladder.GAP)
