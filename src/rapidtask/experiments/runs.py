@@ -72,6 +72,9 @@ def kind_label(config: RunConfig) -> str:
         label += f" {size}×{size}"
     if config.recipe == "paper":
         label += ", recipe paper"
+    elif getattr(config.agent, "locate", None) is False and config.agent.write == "after":
+        # As the paper has it: the planner knows neither the current state nor the newest transition.
+        label += ", strict"
     return label + (_street_variant(config, config.world) if isinstance(config.world, StreetLearn) else "")
 
 
