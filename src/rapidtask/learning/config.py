@@ -31,7 +31,7 @@ class LearningConfig:
     """Share of a rollout's shuffled steps that are learned from; those with large advantages come first."""
     passes: int = 1
     """Times each rollout is learned from; later passes are off-policy, which V-trace corrects."""
-    discount: float = 0.95
+    discount: float = 0.9
     """Discount of rewards, gamma."""
     lambda_: float = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
@@ -77,7 +77,6 @@ PAPER = LearningConfig(
     rollout_steps=20,
     minibatch_size=1280,
     shuffle=False,
-    discount=0.9,
     lambda_=1.0,
     ratio_clip=None,
     entropy=0.01,
