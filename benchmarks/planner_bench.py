@@ -19,7 +19,7 @@ from rich.table import Table
 from rapidtask.agents.agent import AgentOutput
 from rapidtask.agents.epn import EPN, EPNConfig
 from rapidtask.agents.memory import Memory
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.learning.config import epn_for
 from timing import best_seconds, machine, matmul_peak
 
@@ -94,7 +94,7 @@ def step(agent: EPN, memory: Memory, timestep: TimeStep) -> tuple[AgentOutput, M
 
 def make(config: EPNConfig, episode_steps: int) -> EPN:
     """An agent with fresh weights."""
-    return config.make(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps, jax.random.key(0))
+    return config.make(EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps), jax.random.key(0))
 
 
 def speed_table(config: EPNConfig) -> Table:

@@ -38,10 +38,7 @@ ENTROPY_WEIGHT = jnp.asarray(0.05)
 
 
 def make_agent(config):
-    environment = WORLD.make()
-    return config.make(
-        environment.num_observations, environment.num_actions, WORLD.episode_steps, jax.random.key(3)
-    )
+    return config.make(WORLD.spec, jax.random.key(3))
 
 
 @pytest.fixture(scope="module")
