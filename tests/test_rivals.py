@@ -112,7 +112,7 @@ def step(agent, state, timestep, embeddings=None):
 
 
 def assert_same_behaviour(a, b, **kwargs):
-    for name in ("logits", "value", "features"):
+    for name in ("logits", "value"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=2e-5, err_msg=name, **kwargs)
 
 
