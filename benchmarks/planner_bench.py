@@ -19,7 +19,7 @@ from rich.table import Table
 from rapidtask.agents.agent import AgentOutput
 from rapidtask.agents.epn import EPN, EPNConfig
 from rapidtask.agents.memory import Memory
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.learning.config import epn_for
 from timing import best_seconds, machine, matmul_peak
 
@@ -89,12 +89,12 @@ def gradient(agent: EPN, memory: Memory, timestep: TimeStep) -> EPN:
 def step(agent: EPN, memory: Memory, timestep: TimeStep) -> tuple[AgentOutput, Memory]:
     """One step at the end of an episode: what `EPN.step` does when the largest bucket of slots is needed."""
     before, after = agent.recall(memory, timestep)
-    return eqx.tree_at(lambda o: o.rows, agent.act(before, timestep, agent.embed()), None), after
+    return agent.act(before, timestep, agent.embed()).without_beliefs(), after
 
 
 def make(config: EPNConfig, episode_steps: int) -> EPN:
     """An agent with fresh weights."""
-    return config.make(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps, jax.random.key(0))
+    return config.make(EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps), jax.random.key(0))
 
 
 def speed_table(config: EPNConfig) -> Table:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
 from rapidtask.envs.registry import DOMAINS
 from rapidtask.evaluation import evaluate
 from rapidtask.learning.agent_files import load_agent
@@ -24,6 +24,11 @@ class Metro(EpisodeOptions):
 
     episode_steps: int = 60
     stations: int = 12
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        # A name for each station; up to three neighbours to go to, and collect.
+        return EnvironmentSpec(self.stations, num_actions=4, episode_steps=self.episode_steps)
 
     def make(self) -> Environment:
         graph = nx.cycle_graph(self.stations)

@@ -9,10 +9,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 NUM_STEPS, NUM_ENVS = 24, 3
 NUM_OBSERVATIONS, NUM_ACTIONS = 16, 5
+SPEC = EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, NUM_STEPS)
 WIDTH = 16
 MOVES = ((0, 1), (0, -1), (-1, 0), (1, 0))
 
@@ -92,7 +93,7 @@ def _walk(generator, size, respawn, completes, reset_chance):
 def make_epn(**options):
     """A small EPN whose weights are large enough for every part to matter."""
     config = EPNConfig(**{"width": WIDTH, **options})
-    return fill(lambda key: config.make(NUM_OBSERVATIONS, NUM_ACTIONS, NUM_STEPS, key))
+    return fill(lambda key: config.make(SPEC, key))
 
 
 def fill(make):

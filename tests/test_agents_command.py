@@ -36,11 +36,12 @@ def test_cost_of_an_epn_by_hand(game):
     """4 symbols, 5 actions, width 8, 1 iteration of the paper's block, 6 slots."""
     d, slots = 8, 6
     config = EPNConfig(width=d, iterations=1, memory="all")
-    timesteps = command.random_episodes(game, 3, 0)
+    timesteps, frames = command.random_episodes(game, 3, 0)
+    assert frames is None
     assert timesteps.action.shape == (7, 3)
     assert timesteps.first[0].all()
     assert timesteps.last[-1].all()
-    cost = command.measure(config, game, timesteps)
+    cost = command.measure(config, game.spec, timesteps)
     embeddings = 4 * d + 3 * d * d + 5 * d
     block = 3 * d * d + (d * d + d) + 2 * d + 2 * (d * d + d)
     readout = d * d + 2 * (d * d + d)

@@ -18,6 +18,7 @@ from rapidtask.analysis.situations import Tables, sample_maps, sample_situations
 from rapidtask.analysis.street_geometry import line_text, part_of, read_line
 from rapidtask.analysis.summaries import ITERATIONS, Inputs, decoder_inputs
 from rapidtask.analysis.value_iteration import agreement, sweep_map
+from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
@@ -43,7 +44,7 @@ def tables() -> Tables:
 
 @pytest.fixture(scope="module")
 def agent():
-    return SMALL.make(5, 3, 20, jax.random.key(0))
+    return SMALL.make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
 
 
 def test_memories_hold_every_transition_once(tables):

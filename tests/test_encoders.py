@@ -9,7 +9,7 @@ from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings, OrthonormalEncoder, SymbolEncoder
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.vision import ResidualEncoder, WhitenedEncoder
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 
 def cosine(a, b):
@@ -117,7 +117,8 @@ def test_more_symbols_than_vectors_share_them_and_stay_apart():
 def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(match):
     num_envs, num_frames, num_steps = 2, 3, 5
     config = EPNConfig(width=16, iterations=1, match=match)
-    agent = fill(lambda key: config.make(num_frames, 3, num_steps, key, pixels=True))
+    spec = EnvironmentSpec(num_frames, 3, num_steps, pixels=True)
+    agent = fill(lambda key: config.make(spec, key))
     generator = np.random.default_rng(1)
     ids = jnp.asarray(generator.integers(num_frames, size=(3, num_steps, num_envs)), jnp.int32)
     zero = jnp.zeros((num_steps, num_envs))

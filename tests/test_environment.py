@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numpy_environment import NumpyMemoryPlanning
-from rapidtask.envs import Environment, EpisodeOptions, make_environment
+from rapidtask.envs import Environment, EnvironmentSpec, EpisodeOptions, MemoryPlanning, make_environment
 from rapidtask.envs.environment import EnvState
 from rapidtask.worlds import Rules, make_pool, make_world
 
@@ -191,3 +191,10 @@ def test_wrong_options_are_refused_by_name():
         make_environment("memory-planning", time_limit="never")
     with pytest.raises(ValueError, match="unknown world 'chess'"):
         make_environment("chess")
+
+
+@pytest.mark.parametrize("size", [2, 4, 7])
+@pytest.mark.parametrize("respawn", [False, True])
+def test_the_shape_is_known_before_the_environment_is_built(size, respawn):
+    options = MemoryPlanning(size=size, respawn=respawn, episode_steps=10 * size)
+    assert options.spec == options.make().spec == EnvironmentSpec(size * size, 5, 10 * size, pixels=False)

@@ -26,6 +26,7 @@ from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPNConfig, in_fewest_slots, slot_buckets
 from rapidtask.agents.memory import empty_memory
 from rapidtask.agents.planner import Block
+from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.errors import InputError
 
 FEW = settings(max_examples=8, deadline=None)
@@ -287,8 +288,8 @@ def test_a_table_for_each_environment_gives_what_the_shared_table_gives():
 def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
     """On streets each (place, action) leads to one place; rows as seen may lead from it to any start."""
     config = EPNConfig(boundary=boundary)
-    assert config.num_slots(4, 3, 1000) == (12 if boundary == "arrival" else 48)
-    assert config.num_slots(4, 3, 10) == 10
+    assert config.num_slots(EnvironmentSpec(4, 3, 1000)) == (12 if boundary == "arrival" else 48)
+    assert config.num_slots(EnvironmentSpec(4, 3, 10)) == 10
 
 
 @pytest.mark.parametrize("goal_in_rows", [True, False])
@@ -333,8 +334,8 @@ def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():
 
 def test_wrong_options_are_named():
     with pytest.raises(InputError, match="iterations is -1"):
-        EPNConfig(iterations=-1).make(4, 3, 10, jax.random.key(0))
+        EPNConfig(iterations=-1).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))
     with pytest.raises(InputError, match="9 fixed symbols need match"):
-        EPNConfig(width=8, symbols="fixed").make(9, 3, 10, jax.random.key(0))
+        EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), jax.random.key(0))
     with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
-        EPNConfig(width=16, num_heads=3).make(4, 3, 10, jax.random.key(0))
+        EPNConfig(width=16, num_heads=3).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))

@@ -29,6 +29,11 @@ def test_gymnasium_loop_collects_goals():
     assert min(rewards) > 3
 
 
+def test_own_world_tells_its_shape():
+    world = load("own_world").Metro(episode_steps=7)
+    assert world.spec == world.make().spec
+
+
 @pytest.mark.slow  # compiles a whole training
 def test_own_world_is_trained_and_evaluated(tmp_path, capsys, monkeypatch):
     example = load("own_world")

@@ -38,10 +38,7 @@ ENTROPY_WEIGHT = jnp.asarray(0.05)
 
 
 def make_agent(config):
-    environment = WORLD.make()
-    return config.make(
-        environment.num_observations, environment.num_actions, WORLD.episode_steps, jax.random.key(3)
-    )
+    return config.make(WORLD.spec, jax.random.key(3))
 
 
 @pytest.fixture(scope="module")
@@ -327,7 +324,7 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
     [
         ({"num_envs": 0}, "num_envs is 0"),
         ({"passes": 0}, "passes is 0"),
-        ({"minibatch_size": 3}, "minibatch_size is 3, expected at least 4"),
+        ({"minibatch_size": 3}, "minibatch_size is 3, expected at least 16"),
         ({"rollout_steps": -1}, "rollout_steps is -1"),
     ],
 )

@@ -9,16 +9,21 @@ import numpy as np
 import pytest
 from dm_env import specs
 
+from rapidtask.agents import AGENTS, make_agent
 from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
+from rapidtask.commands.agents import measure, random_episodes
 from rapidtask.envs.dm_environment import DmEnvironment
+from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.gymnasium_env import StreetLearnEnv, StreetLearnVectorEnv
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation.episodes import run_episodes
 from rapidtask.learning.config import LearningConfig, epn_for
+from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.views.frame_build import build_store
@@ -86,6 +91,29 @@ def test_every_observation_id_stands_for_the_frame_of_its_state(options):
         assert not tables[i, unused].any()
         here = int(timestep.observation[i])
         assert np.array_equal(tables[i, here], frame_of(options, world, int(states.state[i])))
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_made_by_name_see_the_frames(options, name):
+    """Every way to an agent gives one that sees what its environment shows."""
+    environment = options.make()
+    assert options.spec == environment.spec == EnvironmentSpec(SYMBOLS, 3, 6, pixels=True)
+    by_name = eqx.filter_eval_shape(lambda key: make_agent(name, environment, key), jax.random.key(0))
+    of_a_run = eqx.filter_eval_shape(RunConfig(world=options, agent=AGENTS[name]()).make_agent)
+    for agent in (by_name, of_a_run):
+        assert isinstance(agent.encoder, PixelEncoder)
+    assert eqx.tree_equal(by_name, of_a_run)
+
+
+def test_the_cost_of_an_agent_of_pixels_is_that_of_seeing_too(options):
+    timesteps, frames = random_episodes(options.make(), 2, 0)
+    assert frames is not None
+    assert frames.shape == (2, SYMBOLS, 84, 84, 3)
+    config = LSTMConfig(embedding_width=8, torso_width=8, width=8, policy_width=8)
+    blind = measure(config, replace(options.spec, pixels=False), timesteps)
+    seeing = measure(config, options.spec, timesteps, frames)
+    assert seeing.parameters - blind.parameters > 11 * 11 * 32 * 8 - SYMBOLS * 8
+    assert seeing.step_flops > 0
 
 
 def test_gymnasium_shows_the_frames(options):
@@ -158,9 +186,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
 def test_what_an_agent_sees_does_not_depend_on_the_labels(options):
     """Pixels instead of ids: an episode relabelled is the same episode."""
     environment = options.make()
-    agent = LSTMConfig(embedding_width=8).make(
-        SYMBOLS, environment.num_actions, 6, jax.random.key(0), pixels=True
-    )
+    agent = LSTMConfig(embedding_width=8).make(environment.spec, jax.random.key(0))
     states, timestep = environment.reset_batch(jax.random.split(jax.random.key(1), 2))
     shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
     moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
@@ -182,7 +208,7 @@ def test_what_is_missing_is_named(options, tmp_path):
     with pytest.raises(FrameError, match="no such frame store"):
         StreetLearn(**{**options_of(options), "frames": str(tmp_path)}).make()
     environment = StreetLearn(**{**options_of(options), "frames": None}).make()
-    agent = LSTMConfig(embedding_width=8).make(SYMBOLS, 3, 6, jax.random.key(0), pixels=True)
+    agent = LSTMConfig(embedding_width=8).make(options.spec, jax.random.key(0))
     with pytest.raises(InputError, match=r"--world\.frames"):
         make_learned_policy(agent, environment)
     config = LearningConfig(num_envs=2, rollout_steps=3)

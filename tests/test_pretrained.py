@@ -9,7 +9,7 @@ import rapidtask
 from fake_runs import write_run
 from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
-from rapidtask.envs import make_environment
+from rapidtask.envs import make_environment, street_options
 from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import AGENT_FILE, save_agent
 from rapidtask.learning.checkpoint import named_arrays
@@ -107,6 +107,25 @@ def test_the_commands_of_shipped_agents_name_every_option_that_is_no_default(car
     _, config = load_pretrained(card.name)
     without_effect = {"--agent.vision", "resnet"} if getattr(config.world, "frames", None) is None else set()
     assert set(training_command(config).split()) - set(card.command.split()) <= without_effect
+
+
+@pytest.mark.parametrize("name", ["epn-streetlearn-symbols", "epn-streetlearn-pixels"])
+def test_a_street_agent_is_loaded_without_a_street(monkeypatch, name):
+    """Neither a city is read nor a world sampled, and its frames need not be there."""
+
+    def refuse(*_args, **_kwargs):
+        raise AssertionError
+
+    for needless in ("load_cities", "sample_pool", "attach_frames"):
+        monkeypatch.setattr(street_options, needless, refuse)
+    agent, config = load_pretrained(name, episode_steps=30)
+    assert isinstance(agent, EPN)
+    assert agent.num_slots == 30
+    with pytest.raises(AssertionError):
+        config.world.make()
+    game = make_environment("memory-planning", size=2)
+    with pytest.raises(InputError, match="made for 3 actions and 60 observations; this world has 5 and 4"):
+        fit_agent(agent, config, game)
 
 
 def test_unknown_names_are_refused_with_the_known_ones(shipped, tmp_path):

@@ -16,7 +16,7 @@ import pytest
 from rapidtask.agents.lstm import LSTMConfig
 from rapidtask.agents.merlin import MerlinConfig
 from rapidtask.agents.mra import MRAConfig
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 NUM_SYMBOLS, NUM_DISTRACTORS, NUM_ACTIONS = 16, 4, 5
 CHANCE = 1 / NUM_ACTIONS
@@ -69,7 +69,8 @@ class Recall:
 def train(config, task, *, num_updates, batch_size=32, learning_rate=2e-3, num_slots=None, fixed_batch=False):
     """Share of right answers, and loss, of each update."""
     num_slots = num_slots or task.num_steps
-    agent = config.make(NUM_SYMBOLS + NUM_DISTRACTORS, NUM_ACTIONS, num_slots, jax.random.key(0))
+    spec = EnvironmentSpec(NUM_SYMBOLS + NUM_DISTRACTORS, NUM_ACTIONS, num_slots)
+    agent = config.make(spec, jax.random.key(0))
     optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(learning_rate))
 
     def loss(agent, key):

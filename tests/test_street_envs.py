@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 import rapidtask  # noqa: F401  (registers the ids)
 from rapidtask.envs.dm_environment import DmEnvironment
-from rapidtask.envs.environment import Environment
+from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.render import render_ansi, render_rgb
 from rapidtask.envs.render_streets import AGENT, GOAL
@@ -43,6 +43,26 @@ def test_options_reach_the_world(rules, num_actions):
         make(rules="house")
     with pytest.raises(InputError, match="atlantis: no such city"):
         make(city="atlantis")
+
+
+@pytest.mark.parametrize(
+    ("options", "num_observations", "num_actions"),
+    [
+        ({}, 60, 3),
+        ({"rules": "release"}, 60, 4),
+        ({"num_intersections": 2, "pool_size": 1}, 60, 3),
+        ({"num_intersections": 9}, 60, 3),
+        ({"num_intersections": 12, "rules": "release"}, 120, 4),
+        ({"num_symbols": 40}, 40, 3),
+        ({"num_intersections": 2, "keep_intermediate": True}, 128, 3),
+        ({"num_intersections": 2, "keep_intermediate": True, "rules": "release"}, 128, 4),
+    ],
+)
+def test_the_shape_is_known_before_a_world_is_sampled(options, num_observations, num_actions):
+    """Worlds have as many states as their streets give; the vocabulary follows from the options."""
+    world = StreetLearn(**{**OPTIONS, "pool_size": 2, **options})
+    assert world.spec == EnvironmentSpec(num_observations, num_actions, 12, pixels=False)
+    assert world.make().spec == world.spec
 
 
 def test_batch_agrees_with_single_environments_across_episodes():

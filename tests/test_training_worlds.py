@@ -1,8 +1,8 @@
 """Where runs train: fresh pools of training cities, nothing compiled again, resumed bit for bit."""
 
 import signal
+from dataclasses import replace
 
-import equinox as eqx
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -189,9 +189,11 @@ def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path
         np.testing.assert_array_equal(whole[name], parts[name])
 
 
-def test_an_agent_can_be_made_in_a_traced_function_first():
-    """Loading an agent makes it in one, to learn its shapes; the pool kept from there holds real arrays."""
-    config = streets(seed=0, num_symbols=61)
-    agent = eqx.filter_eval_shape(config.make_agent)
-    assert agent is not None
-    assert int(config.world.held_out().sample().pool.worlds.num_states.min()) > 1
+def test_options_that_tell_another_shape_than_they_make_are_refused():
+    class Grown(MemoryPlanning):
+        @property
+        def spec(self):
+            return replace(super().spec, num_observations=17)
+
+    with pytest.raises(InputError, match=r"options tell .*=17.*, but its environment is .*=16"):
+        TrainingWorlds(RunConfig(world=Grown()))

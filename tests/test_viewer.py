@@ -155,7 +155,7 @@ def test_exported_weights_are_the_agent_s(sample):
 
 def test_agents_that_the_page_cannot_run_are_refused(sample):
     environment, (recording, _) = sample
-    lstm = eqx.filter_eval_shape(lambda: LSTMConfig().make(4, 5, STEPS, jax.random.key(0)))
+    lstm = eqx.filter_eval_shape(LSTMConfig().make, environment.spec, jax.random.key(0))
     with pytest.raises(InputError, match="only an EPN"):
         export_network(lstm)
     grown = eqx.tree_at(

@@ -23,8 +23,7 @@ PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", attention="n
 
 def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:
     """An agent whose weights are all random and large enough that every one of them matters."""
-    sizes = (environment.num_observations, environment.num_actions, environment.options.episode_steps)
-    shapes = eqx.filter_eval_shape(lambda: config.make(*sizes, jax.random.key(0)))
+    shapes = eqx.filter_eval_shape(config.make, environment.spec, jax.random.key(0))
     generator = np.random.default_rng(seed)
 
     def fill(leaf):

@@ -29,9 +29,7 @@ def make_agent(name: str, environment: Environment, key: PRNGKeyArray, **options
     if unknown := set(options) - set(config.__dataclass_fields__):
         known = ", ".join(config.__dataclass_fields__)
         raise InputError(f"{name} has no option {', '.join(sorted(unknown))}; known: {known}")
-    return config(**options).make(
-        environment.num_observations, environment.num_actions, environment.options.episode_steps, key
-    )
+    return config(**options).make(environment.spec, key)
 
 
 __all__ = ["AGENTS", "make_agent"]

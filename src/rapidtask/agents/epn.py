@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp
-from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder, SymbolEncoder
+from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.memory import Memory, empty_memory, remember
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
-from rapidtask.agents.vision import Vision, make_pixel_encoder
-from rapidtask.envs.environment import TimeStep
+from rapidtask.agents.vision import Vision, make_encoder
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
 
 SLOT_BUCKET = 16
@@ -63,33 +63,17 @@ class EPNConfig:
     write: Literal["after", "before"] = "after"
     """Whether the newest transition is added after planning, as in the paper, or before."""
 
-    def make(
-        self,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ) -> EPN:
-        """Build an agent with fresh weights.
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> EPN:
+        """Build an agent with fresh weights, and memory for episodes of the environment's length."""
+        return EPN(self, spec, key)
 
-        Args:
-            num_observations: size of the observation vocabulary, V.
-            num_actions: number of actions, A.
-            episode_steps: steps per episode; the memory never holds more rows.
-            key: seed of the weights.
-            pixels: whether observations are frames.
-        """
-        return EPN(self, num_observations, num_actions, episode_steps, key, pixels=pixels)
-
-    def num_slots(self, num_observations: int, num_actions: int, episode_steps: int) -> int:
+    def num_slots(self, spec: EnvironmentSpec) -> int:
         """Slots that the memory can come to need: actions are deterministic, so each pair has one outcome."""
         if self.memory == "all":
-            return episode_steps
+            return spec.episode_steps
         # As seen, the same action in the same place may lead to its outcome or to any start of a new task.
-        outcomes = 1 if self.boundary == "arrival" else num_observations
-        return min(episode_steps, num_observations * num_actions * outcomes)
+        outcomes = 1 if self.boundary == "arrival" else spec.num_observations
+        return min(spec.episode_steps, spec.num_observations * spec.num_actions * outcomes)
 
 
 class EPN(Agent):
@@ -110,37 +94,26 @@ class EPN(Agent):
     config: EPNConfig = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(
-        self,
-        config: EPNConfig,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ):
+    def __init__(self, config: EPNConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
         width, heads = config.width, config.num_heads
         if config.iterations < 0:
             raise InputError(f"iterations is {config.iterations}, expected at least 0")
         if config.locate and not config.match:
             raise InputError("locate needs match: it is a comparison of places")
         keys = iter(jax.random.split(key, 10))
-        if pixels:
-            self.encoder = make_pixel_encoder(config.vision, width, next(keys))
-        elif config.symbols == "fixed":
-            if num_observations > width and not config.match:
-                raise InputError(f"{num_observations} fixed symbols need match, or a width of as many")
-            self.encoder = OrthonormalEncoder(num_observations, width)
+        if config.symbols == "fixed" and not spec.pixels:
+            if spec.num_observations > width and not config.match:
+                raise InputError(f"{spec.num_observations} fixed symbols need match, or a width of as many")
+            self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
-            self.encoder = SymbolEncoder(num_observations, width, next(keys))
-        self.row = RowEmbedding(width, num_actions, config, next(keys))
+            self.encoder = make_encoder(spec, width, next(keys), config.vision)
+        self.row = RowEmbedding(width, spec.num_actions, config, next(keys))
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
         self.state_in = Linear(width, width, next(keys), bias=False)
         self.readout = Mlp((width, config.readout_width or width, width), next(keys))
         self.policy = Mlp((3 * width, width, width), next(keys))
-        self.logits = Linear(width, num_actions, next(keys), scale=0.1)
+        self.logits = Linear(width, spec.num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
         if config.match:
@@ -149,7 +122,7 @@ class EPN(Agent):
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config
-        self.num_slots = config.num_slots(num_observations, num_actions, episode_steps)
+        self.num_slots = config.num_slots(spec)
 
     def initial_state(self, batch_size: int) -> Memory:
         """See `Agent`."""

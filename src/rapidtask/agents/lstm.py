@@ -21,11 +21,10 @@ from rapidtask.agents.recurrent import (
     PolicyNetwork,
     forget,
     input_width,
-    make_encoder,
     timestep_inputs,
 )
-from rapidtask.agents.vision import Vision
-from rapidtask.envs.environment import TimeStep
+from rapidtask.agents.vision import Vision, make_encoder
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,9 @@ class LSTMConfig:
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
-    def make(
-        self,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ) -> LSTMAgent:
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> LSTMAgent:
         """Build the agent with fresh parameters; its size does not depend on the episode's length."""
-        del episode_steps
-        return LSTMAgent(self, num_observations, num_actions, key, pixels=pixels)
+        return LSTMAgent(self, spec, key)
 
 
 class LSTMAgent(Agent):
@@ -66,18 +56,14 @@ class LSTMAgent(Agent):
     policy: PolicyNetwork
     num_actions: int = eqx.field(static=True)
 
-    def __init__(
-        self, config: LSTMConfig, num_observations: int, num_actions: int, key: PRNGKeyArray, *, pixels: bool
-    ):
+    def __init__(self, config: LSTMConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
         keys = jax.random.split(key, 4)
-        num_inputs = input_width(config.embedding_width, num_actions)
-        self.encoder = make_encoder(
-            num_observations, config.embedding_width, keys[0], pixels=pixels, vision=config.vision
-        )
+        num_inputs = input_width(config.embedding_width, spec.num_actions)
+        self.encoder = make_encoder(spec, config.embedding_width, keys[0], config.vision)
         self.torso = Linear(num_inputs, config.torso_width, keys[1])
         self.lstm = LSTM(config.torso_width, config.width, keys[2])
-        self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, num_actions, keys[3])
-        self.num_actions = num_actions
+        self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, spec.num_actions, keys[3])
+        self.num_actions = spec.num_actions
 
     def initial_state(self, batch_size: int) -> LSTMState:
         """See `Agent`."""

@@ -23,7 +23,6 @@ from rapidtask.agents.recurrent import (
     PolicyNetwork,
     forget,
     input_width,
-    make_encoder,
     timestep_inputs,
 )
 from rapidtask.agents.slots import (
@@ -34,8 +33,8 @@ from rapidtask.agents.slots import (
     sum_rows,
     visible_rows,
 )
-from rapidtask.agents.vision import Vision
-from rapidtask.envs.environment import TimeStep
+from rapidtask.agents.vision import Vision, make_encoder
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 
 @dataclass(frozen=True)
@@ -63,17 +62,9 @@ class MerlinConfig:
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
-    def make(
-        self,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ) -> MerlinAgent:
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MerlinAgent:
         """Build the agent with fresh parameters and a memory of one row per step of an episode."""
-        return MerlinAgent(self, num_observations, num_actions, episode_steps, key, pixels=pixels)
+        return MerlinAgent(self, spec, key)
 
 
 class ControllerState(eqx.Module):
@@ -130,25 +121,15 @@ class MerlinAgent(Agent):
     num_actions: int = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(
-        self,
-        config: MerlinConfig,
-        num_observations: int,
-        num_actions: int,
-        num_slots: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool,
-    ):
+    def __init__(self, config: MerlinConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
         keys = iter(jax.random.split(key, 12))
         latent, width, embedding = config.latent_width, config.width, config.embedding_width
-        self.config, self.num_actions, self.num_slots = config, num_actions, num_slots
+        num_actions = spec.num_actions
+        self.config, self.num_actions, self.num_slots = config, num_actions, spec.episode_steps
         num_inputs = input_width(embedding, num_actions)
         num_context = 2 * width + config.num_heads * self.read_width
         share = num_inputs / (num_inputs + num_context)
-        self.encoder = make_encoder(
-            num_observations, embedding, next(keys), pixels=pixels, vision=config.vision
-        )
+        self.encoder = make_encoder(spec, embedding, next(keys), config.vision)
         self.latent_inputs = Linear(num_inputs, 2 * latent, next(keys), scale=share**0.5)
         self.latent_context = Linear(
             num_context, 2 * latent, next(keys), bias=False, scale=(1 - share) ** 0.5

@@ -23,7 +23,6 @@ from rapidtask.agents.recurrent import (
     forget,
     input_width,
     look_up_steps,
-    make_encoder,
     timestep_inputs,
 )
 from rapidtask.agents.slots import (
@@ -34,8 +33,8 @@ from rapidtask.agents.slots import (
     sum_rows,
     visible_rows,
 )
-from rapidtask.agents.vision import Vision
-from rapidtask.envs.environment import TimeStep
+from rapidtask.agents.vision import Vision, make_encoder
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 
 @dataclass(frozen=True)
@@ -63,17 +62,9 @@ class MRAConfig:
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
 
-    def make(
-        self,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ) -> MRAAgent:
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MRAAgent:
         """Build the agent with fresh parameters and one slot per step of an episode."""
-        return MRAAgent(self, num_observations, num_actions, episode_steps, key, pixels=pixels)
+        return MRAAgent(self, spec, key)
 
 
 class MRAState(eqx.Module):
@@ -119,24 +110,13 @@ class MRAAgent(Agent):
     num_actions: int = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(
-        self,
-        config: MRAConfig,
-        num_observations: int,
-        num_actions: int,
-        num_slots: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool,
-    ):
+    def __init__(self, config: MRAConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
         keys = iter(jax.random.split(key, 10))
-        torso, width = config.torso_width, config.width
+        torso, width, num_actions = config.torso_width, config.width, spec.num_actions
         num_inputs = input_width(config.embedding_width, num_actions)
         slot = torso + width
-        self.config, self.num_actions, self.num_slots = config, num_actions, num_slots
-        self.encoder = make_encoder(
-            num_observations, config.embedding_width, next(keys), pixels=pixels, vision=config.vision
-        )
+        self.config, self.num_actions, self.num_slots = config, num_actions, spec.episode_steps
+        self.encoder = make_encoder(spec, config.embedding_width, next(keys), config.vision)
         self.torso = Linear(num_inputs, torso, next(keys))
         self.lstm = LSTM(torso, width, next(keys))
         self.lstm_reads = Linear(slot, 4 * width, next(keys), bias=False, scale=0.5**0.5)

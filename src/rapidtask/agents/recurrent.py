@@ -10,18 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import AgentOutput, Linear, Mlp, where_first
-from rapidtask.agents.encoders import Embeddings, Encoder, SymbolEncoder
-from rapidtask.agents.vision import Vision, make_pixel_encoder
+from rapidtask.agents.encoders import Embeddings
 from rapidtask.envs.environment import TimeStep
 
 State = TypeVar("State")
-
-
-def make_encoder(
-    num_observations: int, width: int, key: PRNGKeyArray, *, pixels: bool, vision: Vision
-) -> Encoder:
-    """The encoder of symbols, or of frames."""
-    return make_pixel_encoder(vision, width, key) if pixels else SymbolEncoder(num_observations, width, key)
 
 
 def look_up_steps(embeddings: Embeddings, ids: Int[Array, "*T B"]) -> Float[Array, "*T B D"]:

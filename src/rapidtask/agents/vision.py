@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
-from rapidtask.agents.encoders import Embeddings, Encoder
+from rapidtask.agents.encoders import Embeddings, Encoder, SymbolEncoder
+from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.views.camera import FRAME_SIZE
 
 Vision = Literal["resnet", "whitened"]
@@ -40,8 +41,10 @@ class PixelEncoder(Encoder):
         return 1.0
 
 
-def make_pixel_encoder(vision: Vision, width: int, key: PRNGKeyArray) -> PixelEncoder:
-    """The encoder of frames by its name."""
+def make_encoder(spec: EnvironmentSpec, width: int, key: PRNGKeyArray, vision: Vision) -> Encoder:
+    """The encoder of what an environment shows: of symbols, or of frames by the name of their network."""
+    if not spec.pixels:
+        return SymbolEncoder(spec.num_observations, width, key)
     return ResidualEncoder(width, key) if vision == "resnet" else WhitenedEncoder(width)
 
 

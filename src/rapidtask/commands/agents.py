@@ -11,15 +11,17 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, UInt8
 from rich.console import Console
 from rich.table import Table
 
 from rapidtask.agents import AGENTS
 from rapidtask.agents.agent import Agent
-from rapidtask.envs.environment import Environment, TimeStep
+from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import epn_for
+from rapidtask.learning.trainer import AgentConfig
 from rapidtask.pretrained import Card, list_pretrained
 
 REPEATS = 3
@@ -56,11 +58,11 @@ class Agents:
             raise InputError(f"--batch-size is {self.batch_size}, expected at least 1")
         Console().print(pretrained_table(list_pretrained()))
         environment = self.world.make()
-        timesteps = random_episodes(environment, self.batch_size, self.seed)
-        options = environment.options
+        spec = environment.spec
+        timesteps, frames = random_episodes(environment, self.batch_size, self.seed)
         table = Table(
-            title=f"{domain_name(self.world)}: {environment.num_observations} observations, "
-            f"{environment.num_actions} actions, {options.episode_steps} steps, "
+            title=f"{domain_name(self.world)}: {spec.num_observations} observations, "
+            f"{spec.num_actions} actions, {spec.episode_steps} steps, "
             f"batch {self.batch_size} on {jax.devices()[0].device_kind}",
             title_justify="left",
             caption="ms: one step of the batch, and of one environment, averaged over an episode",
@@ -72,7 +74,7 @@ class Agents:
         with Console(stderr=True).status("") as status:
             for name, config in agent_configs().items():
                 status.update(f"{name}: compiling and measuring")
-                cost = measure(config, environment, timesteps)
+                cost = measure(config, spec, timesteps, frames)
                 table.add_row(
                     name,
                     f"{cost.parameters:,}",
@@ -116,56 +118,56 @@ def agent_configs() -> dict[str, Any]:
     return recipes | {name: config() for name, config in AGENTS.items() if name != "epn"}
 
 
-def random_episodes(environment: Environment, batch_size: int, seed: int) -> TimeStep:
-    """One episode of each environment under random actions, `[T + 1, B]`."""
+def random_episodes(
+    environment: Environment, batch_size: int, seed: int
+) -> tuple[TimeStep, UInt8[Array, "B V 84 84 3"] | None]:
+    """One episode of each environment under random actions, `[T + 1, B]`, and what its observations show."""
 
     @eqx.filter_jit
-    def run(environment: Environment, key: jax.Array) -> TimeStep:
+    def run(environment: Environment, key: jax.Array) -> tuple[TimeStep, jax.Array | None]:
         reset_key, action_key = jax.random.split(key)
         states, first = environment.reset_batch(jax.random.split(reset_key, batch_size))
+        frames = environment.pool.look_up_frames(environment.frames_of(states))
         shape = (environment.options.episode_steps, batch_size)
         actions = jax.random.randint(action_key, shape, 0, environment.num_actions)
         _, rest = jax.lax.scan(
             lambda states, actions: environment.step_batch(states, actions), states, actions
         )
-        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest)
+        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest), frames
 
     return run(environment, jax.random.key(seed))
 
 
-def measure(config: Any, environment: Environment, timesteps: TimeStep) -> AgentCost:
-    """Cost of an agent with fresh weights on recorded timesteps `[T, B]`."""
+def measure(
+    config: AgentConfig, spec: EnvironmentSpec, timesteps: TimeStep, frames: jax.Array | None = None
+) -> AgentCost:
+    """Cost of an agent with fresh weights on recorded timesteps `[T, B]`; frames are embedded once."""
     num_steps, batch_size = timesteps.action.shape
-    agent: Agent = config.make(
-        environment.num_observations,
-        environment.num_actions,
-        environment.options.episode_steps,
-        jax.random.key(0),
-    )
+    agent = config.make(spec, jax.random.key(0))
     state = agent.initial_state(batch_size)
 
     # Repeated steps, as when acting: an agent's own `unroll` may be quicker.
     @eqx.filter_jit
-    def play(agent: Agent, timesteps: TimeStep) -> jax.Array:
-        outputs, _ = Agent.unroll(agent, agent.initial_state(batch_size), timesteps, agent.embed())
+    def play(agent: Agent, timesteps: TimeStep, frames: jax.Array | None) -> jax.Array:
+        outputs, _ = Agent.unroll(agent, agent.initial_state(batch_size), timesteps, agent.embed(frames))
         return outputs.logits
 
-    seconds = best_seconds(lambda: play(agent, timesteps))
+    seconds = best_seconds(lambda: play(agent, timesteps, frames))
     return AgentCost(
         parameters=sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(agent, eqx.is_inexact_array))),
         state_bytes=sum(leaf.nbytes for leaf in jax.tree.leaves(state)) // batch_size,
-        step_flops=step_flops(agent, timesteps),
+        step_flops=step_flops(agent, timesteps, frames),
         step_seconds=seconds / num_steps,
     )
 
 
-def step_flops(agent: Agent, timesteps: TimeStep) -> float:
+def step_flops(agent: Agent, timesteps: TimeStep, frames: jax.Array | None = None) -> float:
     """Floating-point operations of one environment's step, as XLA counts them before optimising.
 
     Of the EPN's programs for different numbers of rows, XLA counts the largest.
     """
     one = jax.tree.map(lambda x: x[0, :1], timesteps)
-    embeddings = agent.embed()
+    embeddings = agent.embed(None if frames is None else frames[:1])
     arrays, static = eqx.partition(agent, eqx.is_array)
 
     def step(arrays: Any, state: Any, timestep: TimeStep):

@@ -1,6 +1,6 @@
 """Environments: reset and step over worlds, and the adapters to other libraries."""
 
-from rapidtask.envs.environment import Environment, EnvState, EpisodeOptions, TimeStep
+from rapidtask.envs.environment import Environment, EnvironmentSpec, EnvState, EpisodeOptions, TimeStep
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, make_environment
 from rapidtask.envs.street_options import StreetLearn
 
@@ -8,6 +8,7 @@ __all__ = [
     "DOMAINS",
     "EnvState",
     "Environment",
+    "EnvironmentSpec",
     "EpisodeOptions",
     "MemoryPlanning",
     "StreetLearn",

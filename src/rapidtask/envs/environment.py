@@ -35,6 +35,23 @@ class EpisodeOptions:
     """Whether the step limit ends the world (discount 0, as released) or only the recording (discount 1)."""
 
 
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """The shape of an environment: all that an agent is made for.
+
+    A domain's options tell it before any world is sampled or file opened.
+    """
+
+    num_observations: int
+    """Size of the observation vocabulary, V."""
+    num_actions: int
+    """Number of actions, A."""
+    episode_steps: int
+    """Steps per episode."""
+    pixels: bool = False
+    """Whether observations are frames instead of symbols."""
+
+
 class EnvState(eqx.Module):
     """The full state of one environment; agents never see it."""
 
@@ -106,6 +123,13 @@ class Environment(eqx.Module):
     def has_frames(self) -> bool:
         """Whether observations are seen in pixels."""
         return self.pool.frames is not None
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        """What agents are made for."""
+        return EnvironmentSpec(
+            self.num_observations, self.num_actions, self.options.episode_steps, self.has_frames
+        )
 
     def frames_of(self, states: EnvState) -> Int[Array, "B V"] | None:
         """The frames that each observation id stands for in B environments; None if there are no frames.

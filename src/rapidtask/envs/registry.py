@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.worlds.memory_planning import make_memory_planning
+from rapidtask.worlds.memory_planning import ACTIONS, make_memory_planning
 
 
 class WorldOptions(Protocol):
     """Options of a domain: a dataclass that can make its environment."""
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        """The shape of the environment, which is not built for it."""
+        ...
 
     def make(self) -> Environment:
         """Build the environment."""
@@ -31,6 +36,11 @@ class MemoryPlanning(EpisodeOptions):
     """Cells a side, N."""
     respawn: bool = False
     """Put the agent on a random cell after each completed task."""
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        """The shape of the environment: a symbol for each cell."""
+        return EnvironmentSpec(self.size**2, len(ACTIONS), self.episode_steps)
 
     def make(self) -> Environment:
         """Build the environment."""

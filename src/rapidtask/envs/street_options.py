@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-import jax
 import numpy as np
 
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.envs.environment import Environment, EpisodeOptions
+from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
 from rapidtask.views.pixel_worlds import attach_frames
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.streets import RULES, StreetPool, sample_pool
 
 POOL_ENTRIES = 16_000_000
 """Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""
@@ -54,6 +53,14 @@ class StreetLearn(EpisodeOptions):
         """Which neighbourhoods are sampled."""
         return NeighbourhoodOptions(
             self.rules, self.num_intersections, self.keep_intermediate, self.num_symbols
+        )
+
+    @property
+    def spec(self) -> EnvironmentSpec:
+        """The shape of the environment: neighbourhoods of any size share one vocabulary."""
+        vocabulary = self.neighbourhoods.slots
+        return EnvironmentSpec(
+            vocabulary, RULES[self.rules].num_actions, self.episode_steps, pixels=self.frames is not None
         )
 
     @property
@@ -98,11 +105,7 @@ class StreetLearn(EpisodeOptions):
 @lru_cache(maxsize=8)
 def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
     # The cities are part of the key: what a name stands for can change with the directory.
-    # Arrays that are kept must be real ones, even if the first to ask is a function being traced.
-    with jax.ensure_compile_time_eval():
-        return options._finish(
-            sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods)
-        )
+    return options._finish(sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods))
 
 
 def street_pool_of(environment: Environment) -> StreetPool | None:

@@ -13,7 +13,6 @@ from rapidtask.agents import AGENTS
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, WorldOptions, domain_name
-from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
 
@@ -55,16 +54,9 @@ class RunConfig:
 
     def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
         """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
-        # Any of its worlds tells the sizes; there are fewer held-out cities to load than training ones.
-        world, pixels = self.world.held_out(), False
-        if isinstance(world, StreetLearn) and world.frames is not None:
-            # Sizes need no frames.
-            world, pixels = dataclasses.replace(world, frames=None), True
-        environment = world.make()
-        key = jax.random.key(self.seed) if key is None else key
-        episode_steps = episode_steps or environment.options.episode_steps
-        sizes = (environment.num_observations, environment.num_actions, episode_steps)
-        return self.agent.make(*sizes, key, pixels=pixels)
+        spec = self.world.spec
+        spec = dataclasses.replace(spec, episode_steps=episode_steps or spec.episode_steps)
+        return self.agent.make(spec, jax.random.key(self.seed) if key is None else key)
 
 
 def run_config_from_json(data: dict) -> RunConfig:

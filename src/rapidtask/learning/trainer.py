@@ -16,7 +16,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.vision import WhitenedEncoder
-from rapidtask.envs.environment import Environment
+from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
@@ -40,16 +40,8 @@ class TrainState(eqx.Module):
 class AgentConfig(Protocol):
     """Options of an agent: a dataclass that can make it with fresh weights."""
 
-    def make(
-        self,
-        num_observations: int,
-        num_actions: int,
-        episode_steps: int,
-        key: PRNGKeyArray,
-        *,
-        pixels: bool = False,
-    ) -> Agent:
-        """Build the agent."""
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> Agent:
+        """Build the agent for environments of such a shape."""
         ...
 
 
@@ -82,7 +74,7 @@ class Trainer:
         self._agent_config, self._seed = agent_config, seed
 
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
-        agent = eqx.filter_eval_shape(self._make_agent, environment, jax.random.key(0))
+        agent = eqx.filter_eval_shape(agent_config.make, environment.spec, jax.random.key(0))
         if config.random_iterations and not (shuffles(config, agent) and agent.config.iterations > 1):
             raise InputError(
                 "random_iterations: only the EPN, with more than one iteration and shuffled steps, learns to "
@@ -118,13 +110,9 @@ class Trainer:
         """Where each array of a state lives on the mesh: environments are spread, the rest is everywhere."""
         return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), _specs(state))  # pyright: ignore[reportArgumentType]
 
-    def _make_agent(self, environment: Environment, key: PRNGKeyArray) -> Agent:
-        sizes = (environment.num_observations, environment.num_actions, environment.options.episode_steps)
-        return self._agent_config.make(*sizes, key, pixels=environment.has_frames)
-
     def _init(self, environment: Environment) -> TrainState:
         agent_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 3)
-        agent = self._make_agent(environment, agent_key)
+        agent = self._agent_config.make(environment.spec, agent_key)
         keys = jax.random.split(actors_key, self.config.num_envs)
         actors = start_actors(environment, agent, keys, stagger=self.config.stagger)
         optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))

@@ -44,6 +44,9 @@ class TrainingWorlds:
             self._sizes = [_smaller(config, self._environment, size) for size in config.curriculum]
             self._sizes.append(self._environment)
             self._environment = self._sizes[0]
+        if (built := self._environment.spec) != config.world.spec:
+            # The trained agent could not be loaded: that goes by the options.
+            raise InputError(f"the world's options tell {config.world.spec}, but its environment is {built}")
         self._number = 0
 
     @property

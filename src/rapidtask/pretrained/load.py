@@ -11,10 +11,7 @@ import jax
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.registry import WorldOptions
-from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import load_agent
 from rapidtask.learning.checkpoint import CheckpointError, named_arrays, read_checkpoint, restore
@@ -70,24 +67,23 @@ def fit_agent(
     name = agent_name(config.agent)
     if unknown := sorted(options.keys() - known):
         raise InputError(f"{name} has no option {unknown[0]!r}; known: {', '.join(sorted(known))}")
-    trained = _small(config.world.held_out()).make()
-    ours = (environment.num_actions, environment.num_observations)
-    theirs = (trained.num_actions, trained.num_observations)
+    here, trained = environment.spec, config.world.spec
     does_not_fit = InputError(
-        f"{name}: the agent was made for {theirs[0]} actions and {theirs[1]} observations; "
-        f"this world has {ours[0]} and {ours[1]}"
+        f"{name}: the agent was made for {trained.num_actions} actions and {trained.num_observations} "
+        f"observations; this world has {here.num_actions} and {here.num_observations}"
     )
-    if ours[0] != theirs[0] or (ours[1] > theirs[1] and not new_symbols):
+    more_symbols = here.num_observations > trained.num_observations
+    if here.num_actions != trained.num_actions or (more_symbols and not new_symbols):
         raise does_not_fit
     changed = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **options))
-    # A smaller world is met with the whole vocabulary of the training.
-    sizes = (max(ours[1], theirs[1]), ours[0], environment.options.episode_steps)
+    # A smaller world is met with the whole vocabulary of the training, and frames by those who learned them.
+    vocabulary = max(here.num_observations, trained.num_observations)
+    spec = dataclasses.replace(here, num_observations=vocabulary, pixels=trained.pixels)
     try:
-        pixels = isinstance(agent.encoder, PixelEncoder)
-        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(*sizes, jax.random.key(0), pixels=pixels))
+        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(spec, jax.random.key(0)))
         return restore(shapes, dict(_arrays(agent)), Path(name)), changed
     except CheckpointError as error:
-        if ours[1] > theirs[1]:
+        if more_symbols:
             raise does_not_fit from None
         listed = ", ".join(f"{key}={value}" for key, value in options.items())
         raise InputError(f"{name}: these weights do not fit {listed} ({error})") from None
@@ -109,11 +105,6 @@ def parse_option(config: Any, text: str) -> tuple[str, Any]:
         return name, kind(value)
     except ValueError:
         raise InputError(f"{text!r}: expected a value of type {kind.__name__}") from None
-
-
-def _small(world: WorldOptions) -> WorldOptions:
-    """Options of a world with the same actions and vocabulary that need no files and little time to make."""
-    return dataclasses.replace(world, frames=None, pool_size=1) if isinstance(world, StreetLearn) else world
 
 
 def _arrays(agent: Agent) -> list[tuple[str, np.ndarray]]:
