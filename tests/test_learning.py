@@ -22,7 +22,7 @@ from rapidtask.learning.rollout import Rollout, collect, log_probability_of, sta
 from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.update import (
-    NUM_CHUNKS,
+    MOST_CHUNKS,
     LearnerState,
     Updater,
     draw_iterations,
@@ -31,7 +31,7 @@ from rapidtask.learning.update import (
 )
 from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
 
-NUM_ENVS, NUM_STEPS = NUM_CHUNKS, WORLD.episode_steps + 1
+NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
 ALL = NUM_ENVS * NUM_STEPS
 AT_ONCE = replace(LEARNING, minibatch_size=ALL, learned_share=1.0)
 ENTROPY_WEIGHT = jnp.asarray(0.05)
@@ -236,7 +236,7 @@ def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, r
 
 
 @pytest.mark.parametrize(
-    ("num_samples", "minibatch_size", "num_ignored"), [(104, 32, 8), (50, 16, 0), (20, 64, 3)]
+    ("num_samples", "minibatch_size", "num_ignored"), [(104, 32, 8), (50, 16, 0), (20, 64, 3), (60, 7, 2)]
 )
 def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     num_samples, minibatch_size, num_ignored
@@ -260,7 +260,9 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     )
     order = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(1)))
     minibatch_size = min(minibatch_size, num_samples)
-    assert order.shape == (num_samples // minibatch_size, NUM_CHUNKS, minibatch_size // NUM_CHUNKS)
+    num_minibatches, num_chunks, per_chunk = order.shape
+    assert (num_minibatches, num_chunks * per_chunk) == (num_samples // minibatch_size, minibatch_size)
+    assert num_chunks == {32: MOST_CHUNKS, 16: MOST_CHUNKS, 20: 10, 7: 7}[minibatch_size]
     assert len(np.unique(order)) == order.size
     # What is left over is first of all what never happened.
     left_over = num_samples - order.size
@@ -324,7 +326,8 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
     [
         ({"num_envs": 0}, "num_envs is 0"),
         ({"passes": 0}, "passes is 0"),
-        ({"minibatch_size": 3}, "minibatch_size is 3, expected at least 16"),
+        ({"minibatch_size": 0}, "minibatch_size is 0, expected at least 1"),
+        ({"learned_share": 0.0}, "learned_share is 0.0, expected above 0"),
         ({"rollout_steps": -1}, "rollout_steps is -1"),
     ],
 )

@@ -22,7 +22,7 @@ from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
-from rapidtask.learning.update import NUM_CHUNKS, LearnerState, Updater, num_updates, shuffles
+from rapidtask.learning.update import LearnerState, Updater, num_updates, shuffles
 
 DEVICES = "devices"
 """Name of the mesh axis that environments are spread over."""
@@ -162,16 +162,13 @@ def fit_vision(state: TrainState, environment: Environment) -> TrainState:
 
 def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     """What one of several devices does of a run; options that make no run are refused."""
-    for name in ("num_envs", "passes"):
+    for name in ("num_envs", "passes", "minibatch_size"):
         if getattr(config, name) < 1:
             raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
     if not 0.0 < config.learned_share <= 1.0:
         raise InputError(f"learned_share is {config.learned_share}, expected above 0 and at most 1")
     if config.rollout_steps is not None and config.rollout_steps < 1:
         raise InputError(f"rollout_steps is {config.rollout_steps}, expected at least 1")
-    if config.minibatch_size < NUM_CHUNKS * num_devices:
-        least = NUM_CHUNKS * num_devices
-        raise InputError(f"minibatch_size is {config.minibatch_size}, expected at least {least}")
     for name in ("num_envs", "minibatch_size"):
         if getattr(config, name) % num_devices:
             raise InputError(

@@ -24,9 +24,9 @@ from rapidtask.learning.rollout import Rollout, embed_table
 
 PRIORITY = 0.8
 """Power of an advantage's size in the draw of steps to learn from; 0 would draw them evenly."""
-NUM_CHUNKS = 16
-"""A shuffled minibatch is computed in this many parts, sorted by how full the memories are: the more parts,
-the fewer slots are empty, and 16 samples a part are no dearer than 64 (docs/log.md)."""
+MOST_CHUNKS = 16
+"""A shuffled minibatch is computed in up to this many equal parts, sorted by how full the memories are: the
+more parts, the fewer slots are empty, and 16 samples a part are no dearer than 64 (docs/log.md)."""
 
 
 Computed = tuple[Any, Metrics, Float[Array, ""]]
@@ -218,12 +218,13 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
     """
     num_samples = samples.action.shape[0]
     minibatch_size = min(minibatch_size, num_samples)
-    num_minibatches, per_chunk = num_samples // minibatch_size, minibatch_size // NUM_CHUNKS
+    num_minibatches = num_samples // minibatch_size
+    num_chunks = max(n for n in range(1, MOST_CHUNKS + 1) if minibatch_size % n == 0)
     assert samples.memory is not None
     last = 2.0 * samples.memory.origin.shape[-1]
     size = samples.memory.size + jax.random.uniform(key, (num_samples,))
     ranks = jnp.argsort(jnp.where(samples.happened > 0, size, last))
-    dealt = ranks[: num_minibatches * NUM_CHUNKS * per_chunk].reshape(NUM_CHUNKS, per_chunk, num_minibatches)
+    dealt = ranks[: num_minibatches * minibatch_size].reshape(num_chunks, -1, num_minibatches)
     return jnp.moveaxis(dealt, -1, 0)
 
 
