@@ -26,7 +26,7 @@ CHANGES = {
     "residual block": "block",
     "fixed symbols": "symbols vision",
     "places compared in rows and readout": "match match_start",
-    "and in attention": "match_start",
+    "and in attention": "match_start num_heads",
     "newest transition before planning": "write boundary",
     "rows know the current state: ours": "locate",
 }
