@@ -11,6 +11,7 @@ from rich.console import Console
 from fake_runs import write_run
 from rapidtask.cli import main
 from rapidtask.commands.ladder import train
+from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.experiments import ladder
 from rapidtask.experiments.ladder import LADDER, RUNGS, LadderMaterial, Rung, list_jobs
@@ -80,7 +81,7 @@ def test_beside_the_ladder_one_thing_of_ours_is_changed():
 
 def test_every_rung_can_be_built():
     for rung in RUNGS:
-        agent = eqx.filter_eval_shape(rung.agent.make, 16, 5, 20, jax.random.key(0))
+        agent = eqx.filter_eval_shape(rung.agent.make, MemoryPlanning().spec, jax.random.key(0))
         assert agent.config == rung.agent
 
 
