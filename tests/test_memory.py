@@ -146,7 +146,7 @@ def test_memories_hold_what_was_experienced(arguments):
 
 @functools.cache
 def compiled_memories():
-    agents = [make_epn(memory=kind, write="before") for kind in ("unique", "all")]
+    agents = [make_epn(memory=kind, write="before", boundary="arrival") for kind in ("unique", "all")]
     return quick_jit(
         lambda timesteps: [a.recall_all(a.initial_state(NUM_ENVS), timesteps)[0] for a in agents]
     )
@@ -182,7 +182,7 @@ def compiled_edges_and_distances(domain):
     rules = RULES[domain]
 
     def run(timesteps):
-        agent = make_epn(memory="unique", write="before")
+        agent = make_epn(memory="unique", write="before", boundary="arrival")
         memories = flatten(agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
         edges = jax.vmap(lambda memory: known_edges(memory, rules, NUM_OBSERVATIONS))(memories)
         one = lambda memory, goal: known_distance(memory, goal, rules, NUM_OBSERVATIONS)  # noqa: E731
