@@ -79,5 +79,5 @@ def plot(rows: Rows) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         line[0].set_ylabel(f"{DOMAIN_TITLES[domain]}\ndecoded correctly (%)")
     drawn = next(axes for axes in grid.ravel() if axes.get_legend_handles_labels()[0])
-    figure.legend(*drawn.get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    figure.legend(*drawn.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
