@@ -225,11 +225,11 @@ def test_unrolling_gives_what_acting_gave(config, environment):
 
 def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, rollout):
     """Off-policy targets of single steps are those of whole sequences under the new weights."""
-    agent, config = shuffled_update[0].agent, replace(AT_ONCE, normalise_advantages=False)
-    prepared = eqx.filter_jit(lambda a: prepare(a, config, rollout, a.embed(), on_policy=False))(agent)
+    agent = shuffled_update[0].agent
+    prepared = eqx.filter_jit(lambda a: prepare(a, AT_ONCE, rollout, a.embed(), on_policy=False))(agent)
     output, _ = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed()))(agent)
     log_probability = log_probability_of(output.logits[:-1], rollout.actions)
-    targets = targets_of(rollout, output.value, log_probability, config)
+    targets = targets_of(rollout, output.value, log_probability, AT_ONCE)
     np.testing.assert_allclose(prepared.value_target, targets.values, atol=1e-5)
     np.testing.assert_allclose(prepared.advantage, targets.advantages, atol=1e-5)
     assert abs(output.value - rollout.values).max() > 0.01

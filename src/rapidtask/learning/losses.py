@@ -61,15 +61,12 @@ def prepare(
         )
         values, log_probability = output.value, log_probability_of(output.logits[:-1], rollout.actions)
     targets = targets_of(rollout, values, log_probability, config)
-    advantages = targets.advantages
-    if config.normalise_advantages:
-        advantages = normalise(advantages, rollout.happened)
     memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(
         timesteps,
         rollout.actions,
         rollout.log_probability,
-        advantages,
+        targets.advantages,
         targets.values,
         rollout.happened,
         memories,
@@ -96,7 +93,10 @@ def targets_of(
     ratios = rollout.happened * jnp.exp(log_probability - rollout.log_probability)
     one = partial(vtrace, lambda_=config.lambda_, rho_bar=config.rho_bar, c_bar=config.c_bar)
     inputs = (values[:-1], values[1:], rollout.rewards, rollout.discounts(config.discount), ratios)
-    return jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
+    targets = jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
+    if not config.normalise_advantages:
+        return targets
+    return VTrace(targets.values, normalise(targets.advantages, rollout.happened))
 
 
 def sample_loss(
@@ -152,10 +152,7 @@ def sequence_loss(
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
-    advantages = targets.advantages
-    if config.normalise_advantages:
-        advantages = normalise(advantages, rollout.happened)
-    weighted = jnp.minimum(config.rho_bar, ratio) * advantages
+    weighted = jnp.minimum(config.rho_bar, ratio) * targets.advantages
     return actor_critic_loss(
         acted, log_probability, weighted, targets.values, rollout.happened, config, entropy_weight
     )
