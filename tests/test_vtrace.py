@@ -115,7 +115,7 @@ def two_episodes(discount_at_end: float) -> Rollout:
 )
 def test_truncation_bootstraps_and_termination_does_not(discount_at_end, expected):
     rollout = two_episodes(discount_at_end)
-    config = LearningConfig(discount=0.5, lambda_=1.0)
+    config = LearningConfig(discount=0.5, lambda_=1.0, normalise_advantages=False)
     targets = targets_of(rollout, rollout.values, rollout.log_probability, config)
     np.testing.assert_allclose(targets.values[:2, 0], expected)
     np.testing.assert_allclose(targets.advantages[:2, 0], np.subtract(expected, [1.0, 2.0]))
