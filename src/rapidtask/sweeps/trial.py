@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rapidtask.cli import use_compilation_cache
 from rapidtask.errors import InputError
-from rapidtask.learning.distributed import split_cpu
+from rapidtask.learning.distributed import split_cpu, use_compilation_cache
 from rapidtask.learning.run import Progress, RunOptions, run
 from rapidtask.learning.run_config import run_config_from_json
 from rapidtask.sweeps.workers import TRIAL_FILE
