@@ -21,6 +21,7 @@ from rapidtask.learning.run_config import RunConfig
 from tiny_training import OPTIONS, tiny_run
 
 optuna = pytest.importorskip("optuna")
+sqlalchemy = pytest.importorskip("sqlalchemy")  # which comes with it
 
 from rapidtask.commands.sweep import table_for_people  # noqa: E402
 from rapidtask.sweeps import study as sweeps  # noqa: E402
@@ -347,6 +348,15 @@ def test_a_storage_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "b" / "study.db").write_text("no database, " * 100)
     with pytest.raises(InputError, match=r"study\.db: "):
         open_study(make_sweep(tmp_path / "b"))
+
+
+def test_processes_may_make_the_study_at_the_same_time(tmp_path, monkeypatch):
+    def late(*arguments, **options):
+        monkeypatch.undo()
+        raise sqlalchemy.exc.IntegrityError("insert", None, Exception("another process has made the tables"))
+
+    monkeypatch.setattr(sweeps, "RDBStorage", late)
+    assert open_study(make_sweep(tmp_path)).trials == []
 
 
 def test_the_table_for_people_has_every_trial():

@@ -19,7 +19,7 @@ from optuna.pruners import MedianPruner, NopPruner
 from optuna.samplers import RandomSampler, TPESampler
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from rapidtask.errors import InputError
 from rapidtask.learning.distributed import split_cpu, use_compilation_cache
@@ -71,7 +71,7 @@ class Stopped(KeyboardInterrupt):
     """A signal, its argument, has stopped a trial; of all exceptions only this kind ends Optuna's loop."""
 
 
-def open_study(sweep: Sweep) -> optuna.Study:
+def open_study(sweep: Sweep, tries: int = 3) -> optuna.Study:
     """The sweep's study, new or as it was left.
 
     Raises:
@@ -96,6 +96,9 @@ def open_study(sweep: Sweep) -> optuna.Study:
             load_if_exists=True,
         )
     except (SQLAlchemyError, StorageInternalError, ImportError) as error:
+        if isinstance(error, DBAPIError) and tries > 1:
+            time.sleep(1)  # Another process may be making the tables of a new database.
+            return open_study(sweep, tries - 1)
         reason = str(error.__cause__ or error).splitlines()[0]
         raise InputError(f"{'--storage' if sweep.storage else path}: {reason}") from None
     theirs, ours = study.user_attrs.get("sweep"), _describe(sweep)
@@ -192,7 +195,7 @@ def propose(trial: optuna.Trial, sweep: Sweep, number: int) -> dict[str, Any]:
     def draw(name: str, values: Interval | list) -> Any:
         if not isinstance(values, Interval):
             return trial.suggest_categorical(name, values)
-        suggest = trial.suggest_int if isinstance(values.low, int) else trial.suggest_float
+        suggest: Any = trial.suggest_int if isinstance(values.low, int) else trial.suggest_float
         return suggest(name, *values, log=True)
 
     return {name: draw(name, values) for name, values in sweep.space.items()}
