@@ -9,9 +9,8 @@ from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
 from rapidtask.views.geometry import Table
+from rapidtask.worlds.frame_store import FRAME_SIZE
 
-FRAME_SIZE = 84
-"""Pixels a side of a view."""
 FIELD_OF_VIEW = 60.0
 """Degrees, across and up."""
 SAMPLES = 2

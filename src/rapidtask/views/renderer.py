@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from rapidtask.views.camera import ACROSS, EYE, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.camera import ACROSS, EYE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.facades import shade_facades
 from rapidtask.views.ground import shade_ground
 from rapidtask.views.light import Light
 from rapidtask.views.objects import paint_objects
 from rapidtask.views.scene import Scene
 from rapidtask.views.textures import load_texels
+from rapidtask.worlds.frame_store import FRAME_SIZE
 
 VERSION = "1"
 """Changes whenever the pixels of a view do; frame stores carry it."""
