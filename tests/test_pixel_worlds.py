@@ -27,7 +27,7 @@ from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.views.frame_build import build_store
-from rapidtask.views.frame_store import FrameError, FrameStore
+from rapidtask.worlds.frame_store import FrameError, FrameStore
 from tiny_training import WHOLE_ROLLOUTS
 
 SYMBOLS = 20

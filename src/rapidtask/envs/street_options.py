@@ -11,7 +11,7 @@ import numpy as np
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
-from rapidtask.views.pixel_worlds import attach_frames
+from rapidtask.worlds.pixel_worlds import attach_frames
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
 from rapidtask.worlds.streets import RULES, StreetPool, sample_pool

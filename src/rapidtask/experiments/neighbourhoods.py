@@ -16,8 +16,8 @@ from rapidtask.cities.catalogue import select_cities
 from rapidtask.experiments.material import Material, Rows
 from rapidtask.experiments.style import FAINT, INK, colour_of, new_figure
 from rapidtask.views.contact_sheet import choose_states
-from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
+from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import StreetPool, sample_pool
 
 NAME = "neighbourhoods"

@@ -13,8 +13,8 @@ from rapidtask.experiments.page import Section
 from rapidtask.experiments.results import Retitled, make_result
 from rapidtask.experiments.street_animation import street_animation, street_episode
 from rapidtask.viewer.street_views import as_addresses
-from rapidtask.views.frame_store import half_edges_of
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import StreetPool
 
 INTRODUCTION = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from rapidtask.views.frame_store import FrameStore
+from rapidtask.worlds.frame_store import FrameStore
 from rapidtask.worlds.streets import StreetPool
 from rapidtask.worlds.world import WorldPool
 
