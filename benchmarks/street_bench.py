@@ -43,7 +43,7 @@ def worlds_per_second(options: NeighbourhoodOptions, num_worlds: int = 2048) -> 
     """Worlds sampled per second, tables and distances included, from all training cities."""
     cities = load_cities("train")
     sample_pool(cities, 8, 0, options)  # the cities' own tables
-    return num_worlds / best_time(lambda: sample_pool(cities, num_worlds, 0, options).pool.worlds.distance)
+    return num_worlds / best_time(lambda: sample_pool(cities, num_worlds, 0, options).worlds.distance)
 
 
 def steps_per_second(environment: Environment) -> float:

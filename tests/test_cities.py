@@ -133,9 +133,9 @@ def test_generated_cities_look_real(name):
 def test_neighbourhoods_of_generated_cities(rules):
     for name in PLANS:
         pool = sample_pool([generate_city(name)], 200, 0, NeighbourhoodOptions(rules, 5))
-        nodes = [len(np.unique(tail[tail >= 0])) for tail in pool.tail]
+        nodes = [len(np.unique(tail[tail >= 0])) for tail in pool.places.tail]
         assert 10 <= np.median(nodes) <= 14
-        assert 18 <= np.median(pool.pool.worlds.num_states) <= 28
+        assert 18 <= np.median(pool.worlds.num_states) <= 28
 
 
 def test_generation_is_seeded():
@@ -187,17 +187,17 @@ def test_pools_of_the_two_groups_lie_in_different_cities(monkeypatch):
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     for city, expected in (("train", set(PLANS) - {HELD_OUT}), ("held-out", {HELD_OUT})):
         pool = StreetLearn(city=city, pool_size=400).sample()
-        assert {pool.cities[i].name for i in pool.city} == expected
+        assert {pool.places.cities[i].name for i in pool.places.city} == expected
 
 
 def test_the_pool_of_the_same_options_follows_the_directory(tmp_path, monkeypatch):
     options = StreetLearn(city="train", pool_size=4)
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
-    assert len(options.sample().cities) == 12
+    assert len(options.sample().places.cities) == 12
     assert options.sample() is options.sample()
     save_city(generate_city("starcross"), tmp_path / "home.gexf.gz")
     monkeypatch.setenv(CITIES_VARIABLE, str(tmp_path))
-    assert [city.name for city in options.sample().cities] == ["home"]
+    assert [city.name for city in options.sample().places.cities] == ["home"]
 
 
 def test_bad_directories(tmp_path, monkeypatch):
@@ -223,7 +223,7 @@ def test_options_make_environments(monkeypatch):
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     environment = StreetLearn(city="starcross", pool_size=8).make()
     assert environment.num_observations == 60
-    assert environment.options.episode_steps == 200
+    assert environment.episode.episode_steps == 200
     assert environment.rules.completes == "arrival"
     _, timestep = environment.reset(jax.random.key(0))
     assert int(timestep.goal) != int(timestep.observation)

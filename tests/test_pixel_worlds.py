@@ -70,9 +70,9 @@ def options_of(options):
 def frame_of(options, world, state):
     """The frame of a state, looked up in the store itself."""
     pool = options.sample()
-    city = pool.cities[0]
+    city = pool.places.cities[0]
     store = FrameStore(f"{options.frames}/{city.name}")
-    return store.frames[store.find(city, pool.tail[world, state], pool.first[world, state])]
+    return store.frames[store.find(city, pool.places.tail[world, state], pool.places.first[world, state])]
 
 
 def test_every_observation_id_stands_for_the_frame_of_its_state(options):

@@ -17,7 +17,6 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.envs.render import Scene
-from rapidtask.envs.street_options import street_pool_of
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
@@ -40,7 +39,7 @@ def _step(environment: Environment, state: EnvState, action: Int[Array, ""]) -> 
 
 def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
     """Key of the episode that follows the given one; the same as in `Environment.step_batch`."""
-    return jax.random.fold_in(state.key, environment.options.episode_steps)
+    return jax.random.fold_in(state.key, environment.episode.episode_steps)
 
 
 def seed_bits(seed: int) -> np.uint32:
@@ -150,9 +149,9 @@ def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], 
         goal=int(goal),
         trail=tuple(trail),
         steps=int(steps),
-        episode_steps=environment.options.episode_steps,
+        episode_steps=environment.episode.episode_steps,
         goals=goals,
-        streets=street_pool_of(environment),
+        streets=environment.pool.places,
         world=int(state.world.index),
     )
 

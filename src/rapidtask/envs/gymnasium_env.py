@@ -34,7 +34,7 @@ from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, observe
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
-from rapidtask.envs.street_options import StreetLearn, street_pool_of
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
@@ -249,4 +249,4 @@ def _check_render_mode(environment: Environment, render_mode: str | None) -> Non
         raise InputError(
             f"render_mode is {render_mode!r}, expected one of {METADATA['render_modes']} or None"
         )
-    refuse_unknown_geometry(environment.rules, street_pool_of(environment))
+    refuse_unknown_geometry(environment.rules, environment.pool.places)

@@ -3,7 +3,7 @@
 from rapidtask.worlds.memory_planning import make_memory_planning, make_torus
 from rapidtask.worlds.street_growth import NeighbourhoodOptions
 from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.streets import StreetPlaces, StreetPool, sample_pool
 from rapidtask.worlds.world import (
     EpisodeWorld,
     Rules,
@@ -19,6 +19,7 @@ __all__ = [
     "EpisodeWorld",
     "NeighbourhoodOptions",
     "Rules",
+    "StreetPlaces",
     "StreetPool",
     "StreetPoolStream",
     "World",

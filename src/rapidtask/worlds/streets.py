@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,14 +37,12 @@ MAX_RESAMPLED = 0.99
 
 
 @dataclass(frozen=True, eq=False)
-class StreetPool:
-    """A pool of street worlds, and beside it (on the host) where in the city each state is.
+class StreetPlaces:
+    """Where in the city each state of a pool is, for maps and views.
 
     Per-state arrays hold -1 (nodes) or 0 (bearings) at padding.
     """
 
-    pool: WorldPool
-    """The tables, on the device: all that environments need."""
     cities: tuple[CityGraph, ...]
     options: NeighbourhoodOptions
     city: Int[np.ndarray, " W"]
@@ -61,17 +61,27 @@ class StreetPool:
     """Share of all sampled neighbourhoods that were sampled again, by reason."""
 
     @property
-    def num_worlds(self) -> int:
-        """Number of worlds, W."""
-        return len(self.city)
+    def num_states(self) -> Int[np.ndarray, " W"]:
+        """How many states of each world exist; the rest is padding."""
+        return (self.tail >= 0).sum(axis=1)
 
     def lines(self, world: int) -> list[Float[np.ndarray, "P 2"]]:
         """For each state of a world the line of the street it faces: latitudes and longitudes, for maps."""
         city = self.cities[self.city[world]]
-        count = int(self.pool.worlds.num_states[world])
+        count = self.num_states[world]
         starts = list(zip(self.tail[world, :count].tolist(), self.first[world, :count].tolist(), strict=True))
         paths = street_lines(city, int(self.centre[world]), self.options, starts)
         return [np.stack([city.lat[path], city.lng[path]], axis=1) for path in paths]
+
+
+# No leaves: compiled code is given the tables alone, and one program serves the pools of all cities.
+jax.tree_util.register_pytree_node(StreetPlaces, lambda _: ((), None), lambda *_: None)  # pyright: ignore
+
+
+class StreetPool(WorldPool):
+    """A pool of street worlds: it has the places of its states beside it."""
+
+    places: StreetPlaces = eqx.field(kw_only=True)
 
 
 def sample_pool(
@@ -83,7 +93,7 @@ def sample_pool(
     """Sample a pool of street worlds: for each a city, uniformly, and in it a centre node, uniformly.
 
     A neighbourhood with more states than slots, or with two states that the release's rules confuse, is
-    sampled again; `resampled` reports the shares.
+    sampled again; `places.resampled` reports the shares.
 
     Args:
         cities: where to sample; the same cities and seed give the same pool.
@@ -118,14 +128,13 @@ def sample_pool(
         rules=RULES[options.rules],
         num_observations=options.slots,
     )
-    places = {name: tables[name] for name in ("city", "centre", "tail", "first", "head", "bearing")}
-    return StreetPool(
-        pool=WorldPool(world, shuffle_observations=True),
+    places = StreetPlaces(
         cities=tuple(cities),
         options=options,
         resampled={name: count / sampler.num_drawn for name, count in sampler.refused.items()},
-        **places,
+        **{name: tables[name] for name in ("city", "centre", "tail", "first", "head", "bearing")},
     )
+    return StreetPool(world, shuffle_observations=True, places=places)
 
 
 class _Sampler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import equinox as eqx
 import jax
@@ -14,6 +14,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt8
 
 from rapidtask.errors import InputError
+
+if TYPE_CHECKING:
+    from rapidtask.worlds.streets import StreetPlaces
 
 UNREACHABLE = np.iinfo(np.int16).max
 """Distance between padding states, and from or to them."""
@@ -39,7 +42,8 @@ class Rules:
     inverse: tuple[int, ...] = ()
     """For each action the action that undoes it wherever it is taken, or -1; empty if none is known."""
     torus_size: int | None = None
-    """Side of the torus if the world is one: geometry that only the hand-coded policies use."""
+    """Side N of the torus if the world is one, where state y * N + x is cell (x, y); for drawings and the
+    policies that know the grid."""
 
     def __post_init__(self) -> None:
         if not self.inverse:
@@ -233,6 +237,14 @@ class WorldPool(eqx.Module):
     """What states look like, if the worlds are seen in pixels."""
     frame_ids: Int[Array, "W S"] | None = None
     """Which of `frames` each state looks like; -1 at padding."""
+    places: StreetPlaces | None = None
+    """Where the states are, if they lie in a city: on the host, for people. Copies that JAX makes of a pool
+    (`jax.tree.map`, `jax.jit`) have none."""
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds, W."""
+        return self.worlds.num_states.shape[0]
 
     @property
     def num_slots(self) -> int:
@@ -242,10 +254,9 @@ class WorldPool(eqx.Module):
     def sample(self, key: PRNGKeyArray) -> EpisodeWorld:
         """Draw the world of one episode."""
         index_key, label_key = jax.random.split(key)
-        num_worlds = self.worlds.num_states.shape[0]
         index = jnp.zeros((), jnp.int32)
-        if num_worlds > 1:
-            index = jax.random.randint(index_key, (), 0, num_worlds)
+        if self.num_worlds > 1:
+            index = jax.random.randint(index_key, (), 0, self.num_worlds)
         if self.shuffle_observations:
             labels = jax.random.permutation(label_key, self.worlds.num_observations)
             observation = labels[: self.num_slots].astype(jnp.int32)
