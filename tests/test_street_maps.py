@@ -19,7 +19,7 @@ from rapidtask.envs.street_options import StreetLearn
 def scene(pool, world, state, goal, trail=()):
     worlds = pool.worlds
     labels = tuple(range(worlds.num_observations))
-    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2, pool, world)
+    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2, pool.places, world)
 
 
 def where(picture, color):
