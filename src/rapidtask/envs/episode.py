@@ -13,28 +13,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.envs.render import Scene
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
-
-
-@jax.jit
-def _reset(environment: Environment, key: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
-    return environment.reset(key)
+_reset, _step, _step_batch = (
+    jax.jit(method) for method in (Environment.reset, Environment.step, Environment.step_batch)
+)
 
 
 @jax.jit
 def _reset_next(environment: Environment, state: EnvState) -> tuple[EnvState, TimeStep]:
     return environment.reset(next_key(environment, state))
-
-
-@jax.jit
-def _step(environment: Environment, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, TimeStep]:
-    return environment.step(state, action)
 
 
 def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
@@ -207,8 +200,3 @@ def _reset_some(
 ) -> tuple[EnvState, TimeStep]:
     following = jax.vmap(lambda state: next_key(environment, state))(states)
     return environment.reset_batch(jnp.where(seeded, jax.vmap(jax.random.key)(bits), following))
-
-
-@jax.jit
-def _step_batch(environment: Environment, states: EnvState, actions: Any) -> tuple[EnvState, TimeStep]:
-    return environment.step_batch(states, actions)
