@@ -19,8 +19,7 @@ from rapidtask.cities.spacing import space_evenly
 from rapidtask.cities.statistics import compute_statistics
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 
 METRE = 1 / 111_195
 
@@ -53,7 +52,7 @@ def test_neighbours_are_sorted_by_bearing():
     city = cross_city()
     # From the crossing: west -90°, north 0°, east 90°, south 180°.
     assert city.neighbours[: city.offsets[1]].tolist() == [12, 1, 6, 9]
-    assert city.num_edges == 13
+    assert len(city.edges) == 13
     assert city.edges.shape == (13, 2)
 
 
@@ -61,7 +60,7 @@ def test_largest_part_is_kept_and_said():
     lat, lng = np.array([0, 0, 0, 1, 1.0]), np.array([0, 0.1, 0.2, 0, 0.1])
     city = make_city("two", lat, lng, np.array([(0, 1), (1, 2), (3, 4), (1, 0), (2, 2)]))
     assert city.num_nodes == 3
-    assert city.num_edges == 2
+    assert len(city.edges) == 2
     assert city.notes == ("kept the largest of 2 unconnected parts: 3 of 5 nodes",)
 
 

@@ -169,7 +169,7 @@ def test_graphml_without_places(tmp_path):
     path.write_bytes(graphml_bytes(tmp_path, "a", "b"))
     with pytest.raises(CityError) as error:
         load_city(path)
-    one_line(error, path, "node '0' has no usable attribute y or lat")
+    one_line(error, path, "node '0' has no attribute 'lat' (or latitude, y)")
 
 
 def test_disconnected_graph_keeps_its_largest_part(tmp_path):
