@@ -21,8 +21,7 @@ from rapidtask.cities.catalogue import load_cities
 from rapidtask.envs.environment import Environment, EnvState
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 
 NUM_ENVIRONMENTS = 1024
 NUM_STEPS = 400

@@ -174,3 +174,10 @@ def agree(pool):
             graph, centre, pool.places.options.intersections, pool.places.options.keep_intermediate
         )
         assert moves_of(pool, world) == slow, (pool.places.cities[pool.places.city[world]].name, centre)
+
+
+def slow_distances(moves):
+    """Fewest moves between all pairs of states of a table `[S, M]`: one breadth-first search for each."""
+    graph = nx.DiGraph((state, int(other)) for state, row in enumerate(moves) for other in row)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    return np.array([[lengths[a][b] for b in range(len(moves))] for a in range(len(moves))])

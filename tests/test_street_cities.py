@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rapidtask.cities.catalogue import load_cities
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 from street_reference import agree
 
 SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"

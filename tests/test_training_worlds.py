@@ -21,7 +21,7 @@ from rapidtask.learning.run import RunOptions, run
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
-from rapidtask.worlds.street_stream import StreetPoolStream
+from rapidtask.worlds.streets import StreetPoolStream
 
 LEARNING = LearningConfig(num_envs=4, minibatch_size=44)
 

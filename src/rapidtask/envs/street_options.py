@@ -11,9 +11,7 @@ from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.world_options import WorldOptions
 from rapidtask.views.pixel_worlds import attach_frames
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import RULES, StreetPool, sample_pool
+from rapidtask.worlds.streets import RULES, NeighbourhoodOptions, StreetPool, StreetPoolStream, sample_pool
 
 POOL_ENTRIES = 16_000_000
 """Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""

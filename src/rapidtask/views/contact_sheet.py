@@ -14,8 +14,7 @@ from rapidtask.cities.catalogue import CityEntry
 from rapidtask.errors import InputError
 from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import StreetPlaces, sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
 """Colours of the city, the neighbourhood, and the directions of the views."""

@@ -11,15 +11,13 @@ import jax
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Int, PRNGKeyArray, UInt8
 
 from rapidtask.errors import InputError
+from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
 
 if TYPE_CHECKING:
-    from rapidtask.worlds.streets import StreetPlaces
-
-UNREACHABLE = np.iinfo(np.int16).max
-"""Distance between padding states, and from or to them."""
+    from rapidtask.worlds.streets.pool import StreetPlaces
 
 
 class WorldError(InputError):
@@ -94,11 +92,6 @@ class World(eqx.Module):
     num_observations: int = eqx.field(static=True)
     """Size V of the observation vocabulary."""
 
-    @property
-    def is_state(self) -> Bool[Array, "*W S"]:
-        """Mask of the states that are not padding."""
-        return jnp.arange(self.next_state.shape[-2]) < self.num_states[..., None]
-
 
 def make_world(
     moves: np.ndarray | Sequence[Sequence[int]],
@@ -144,7 +137,7 @@ def make_world(
     if len(np.unique(ids)) < num_states:
         raise WorldError("observation gives two states the same id: they could not be told apart")
 
-    distance = shortest_distances(table)
+    distance = shortest_distances(table, np.array([num_states]), num_states)
     if (unreachable := np.argwhere(distance == UNREACHABLE)).size:
         start, goal = unreachable[0]
         raise WorldError(f"state {goal} cannot be reached from state {start}")
@@ -189,22 +182,6 @@ def world_from_graph(graph: nx.Graph, *, num_slots: int | None = None) -> tuple[
         neighbours = [state_of[neighbour] for neighbour in graph.adj[node]]
         moves[state, : len(neighbours)] = neighbours
     return make_world(moves, num_slots=num_slots), state_of
-
-
-def shortest_distances(moves: np.ndarray) -> np.ndarray:
-    """Fewest moves between all pairs of states of a table `[S, M]`: int16 `[S, S]`, UNREACHABLE if none."""
-    num_states = len(moves)
-    reached = np.eye(num_states, dtype=bool)
-    distance = np.where(reached, 0, UNREACHABLE).astype(np.int16)
-    frontier = reached
-    for step in range(1, num_states):
-        # successors[s, g]: some move from s leads to a state that reached g in the last sweep.
-        frontier = frontier[moves].any(axis=1) & ~reached
-        if not frontier.any():
-            break
-        reached = reached | frontier
-        distance[frontier] = step
-    return distance
 
 
 def _refuse_outside(name: str, values: np.ndarray, limit: int, kind: str) -> None:
