@@ -14,15 +14,15 @@ from rapidtask.cities.point_patterns import Points
 Edges = Int[np.ndarray, "E 2"]
 
 
-def join_neighbours(points: Points, largest_angle: float) -> Edges:
+LARGEST_ANGLE = 88.0
+"""Degrees: an edge goes if a third point sees it under a larger angle."""
+
+
+def join_neighbours(points: Points) -> Edges:
     """Join points that see each other: a Delaunay edge stays if the triangles on it are not too flat.
 
     With 90° this is the Gabriel graph, a common model of street networks; less gives a sparser one. On a
     lattice it removes the diagonals.
-
-    Args:
-        points: where junctions are.
-        largest_angle: degrees; an edge goes if a third point sees it under a larger angle.
     """
     corners = Delaunay(points).simplices
     edges, angles = [], []
@@ -37,7 +37,7 @@ def join_neighbours(points: Points, largest_angle: float) -> Edges:
     joined, where = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
     widest = np.zeros(len(joined))
     np.maximum.at(widest, where.ravel(), np.concatenate(angles))
-    return joined[widest <= largest_angle]
+    return joined[widest <= LARGEST_ANGLE]
 
 
 def edge_lengths(points: Points, edges: Edges) -> Float[np.ndarray, " E"]:
