@@ -112,7 +112,7 @@ def test_import_then_list_then_show(capsys, tmp_path):
     # The imported file is the held-out region now, in place of its generated stand-in.
     result = evaluate(capsys, "--policy", "oracle", "--world.pool-size", "8", "--episodes", "4")
     assert result["world"]["city"] == "held-out"
-    assert StreetLearn(pool_size=8).held_out().sample().cities[0].name == "paris_se"
+    assert StreetLearn(pool_size=8).held_out().sample().places.cities[0].name == "paris_se"
 
 
 def test_help_of_the_group_lists_its_commands(capsys):

@@ -21,7 +21,7 @@ from rapidtask.experiments import (
     streetlearn,
     thinking_time,
 )
-from rapidtask.experiments.material import NotAvailable, gather, make_shared
+from rapidtask.experiments.material import NotAvailable, gather
 from rapidtask.experiments.results import draw
 from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.experiments.street_animation import tasks_of
@@ -108,8 +108,8 @@ def test_policies_that_are_the_same_on_streets_are_shown_once(material):
 
 
 def test_cities_share_compiled_programs(cities):
-    paris, village = (make_shared(replace(WORLD, city=name)) for name in ("paris_se", "village"))
-    assert paris.options == village.options
+    paris, village = (replace(WORLD, city=name).make() for name in ("paris_se", "village"))
+    assert paris.episode == village.episode
     assert not np.array_equal(paris.pool.worlds.next_state, village.pool.worlds.next_state)
 
 
@@ -219,7 +219,7 @@ def test_the_demo_shows_an_episode_on_the_map(shipped, cities, monkeypatch):
     assert len(data["views"]) == len(data["lines"]) == len(data["symbols"]) > max(data["places"])
     assert data["views"][0].startswith("data:image/jpeg;base64,")
     assert sum(data["completed"]) == len(data["tasks"])
-    environment = make_shared(WORLD)
+    environment = WORLD.make()
     fitted, _ = fit_agent(*load_pretrained("epn-streetlearn-symbols", folder=shipped), environment)
     completed = run_episodes(environment, make_learned_policy(fitted, environment), 8, seed=3)
     assert section.scores[0].goals_per_episode == completed.sum(axis=0).mean()

@@ -47,9 +47,11 @@ def neighbourhoods(frames):
     pool = sample_pool([frames.city], NUM_WORLDS, 3)
     views = []
     for world in range(NUM_WORLDS):
-        count = int(pool.pool.worlds.num_states[world])
+        count = int(pool.worlds.num_states[world])
         views.append(
-            frames.make(half_edges_of(frames.city, pool.tail[world, :count], pool.first[world, :count]))
+            frames.make(
+                half_edges_of(frames.city, pool.places.tail[world, :count], pool.places.first[world, :count])
+            )
         )
     return pool, views
 
@@ -150,7 +152,7 @@ def test_a_house_keeps_its_colour_from_every_approach():
 def test_turning_left_then_right_returns_the_view(neighbourhoods):
     pool, views = neighbourhoods
     for world, frames in enumerate(views):
-        table = np.asarray(pool.pool.worlds.next_state[world])
+        table = np.asarray(pool.worlds.next_state[world])
         states = np.arange(len(frames))
         assert np.array_equal(frames[table[table[states, 1], 2]], frames)
         turned = table[states, 1] != states

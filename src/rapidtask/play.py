@@ -16,7 +16,6 @@ from rich.text import Text
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.render import refuse_unknown_geometry, render_ansi, symbol
-from rapidtask.envs.street_options import street_pool_of
 from rapidtask.keys import read_keys
 from rapidtask.worlds.world import Rules
 
@@ -73,7 +72,7 @@ def play(
         The score, which is also printed. Quitting early (q, Ctrl-C) scores the steps taken so far.
     """
     if reveal:
-        refuse_unknown_geometry(environment.rules, street_pool_of(environment))
+        refuse_unknown_geometry(environment.rules, environment.pool.places)
     console = Console() if console is None else console
     action_of = keys_of(environment.rules)
     episode = Episode(environment)
@@ -122,7 +121,7 @@ def _view(episode: Episode, reveal: bool) -> RenderableType:
         "     goal  ",
         (f" {symbol(int(timestep.goal), size)} ", "bold white on red"),
         "\n\n",
-        f"step {episode.steps}/{environment.options.episode_steps}     goals {episode.goals}",
+        f"step {episode.steps}/{environment.episode.episode_steps}     goals {episode.goals}",
         "\n",
         _last_action(episode),
     )

@@ -78,7 +78,7 @@ def street_table(material: AnalysisMaterial) -> Rows:
     setting, origin = street_setting(material)
     world, goal = chosen_map(setting)
     situations = map_situations(material, setting, world, goal)
-    lines = half_streets(setting.test_worlds.sample(), world)
+    lines = half_streets(setting.test_worlds.sample().places, world)
     lengths = np.array([np.hypot(*np.diff(line, axis=0).T).sum() for line in lines])
     state, move, attention = look(material, setting, origin, situations, lengths)
     actions = setting.test_worlds.make().rules.actions

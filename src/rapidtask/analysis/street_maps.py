@@ -46,7 +46,7 @@ def table(material: AnalysisMaterial) -> Rows:
     setting, origin = street_setting(material)
     world, goal = chosen_map(setting)
     decoded = decode_map(material, setting, origin, world, goal)
-    lines = half_streets(setting.test_worlds.sample(), world)
+    lines = half_streets(setting.test_worlds.sample().places, world)
     return [
         {
             "setting": setting.name,

@@ -128,7 +128,7 @@ def random_episodes(
         reset_key, action_key = jax.random.split(key)
         states, first = environment.reset_batch(jax.random.split(reset_key, batch_size))
         frames = environment.pool.look_up_frames(environment.frames_of(states))
-        shape = (environment.options.episode_steps, batch_size)
+        shape = (environment.episode.episode_steps, batch_size)
         actions = jax.random.randint(action_key, shape, 0, environment.num_actions)
         _, rest = jax.lax.scan(
             lambda states, actions: environment.step_batch(states, actions), states, actions

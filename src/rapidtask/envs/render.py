@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 from rapidtask.worlds.world import Rules, WorldError
 
 LETTERS = string.ascii_uppercase + "abcdefghijkmnpqrstuvwxyz" + "123456789" + "#&@%?"
@@ -41,7 +41,7 @@ class Scene:
     """Steps an episode has."""
     goals: int
     """Tasks completed in this episode."""
-    streets: StreetPool | None = None
+    streets: StreetPlaces | None = None
     """Where the states of street worlds are."""
     world: int = 0
     """Which world of `streets` this is."""
@@ -91,7 +91,7 @@ def render_rgb(scene: Scene, *, width: int = 480) -> np.ndarray:
     return grid_rgb(scene, width=width) if scene.streets is None else street_rgb(scene, width=width)
 
 
-def refuse_unknown_geometry(rules: Rules, streets: StreetPool | None) -> None:
+def refuse_unknown_geometry(rules: Rules, streets: StreetPlaces | None) -> None:
     """Raise a WorldError if no drawing exists for worlds with these rules and streets."""
     if rules.torus_size is None and streets is None:
         raise WorldError(

@@ -12,7 +12,7 @@ from jaxtyping import Float, UInt8
 from PIL import Image, ImageDraw, ImageFont
 
 from rapidtask.envs.render import Scene
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 
 Color = tuple[int, int, int]
 PAPER, CITY, STREET = (250, 250, 247), (226, 226, 220), (120, 128, 140)
@@ -41,9 +41,9 @@ def street_rgb(scene: Scene, *, width: int = 480) -> UInt8[np.ndarray, "H W 3"]:
     return np.array(page.image.reduce(SUPERSAMPLE))
 
 
-def walked_streets(pool: StreetPool, world: int, trail: Sequence[int]) -> list[int]:
+def walked_streets(places: StreetPlaces, world: int, trail: Sequence[int]) -> list[int]:
     """The states of a trail from which the agent went forward; from the others it turned."""
-    tail, head = pool.tail[world], pool.head[world]
+    tail, head = places.tail[world], places.head[world]
     return [
         state
         for state, reached in pairwise(trail)
@@ -54,10 +54,10 @@ def walked_streets(pool: StreetPool, world: int, trail: Sequence[int]) -> list[i
 class _Map:
     """A canvas in pixels of the final picture, and where the places of one world are on it."""
 
-    def __init__(self, pool: StreetPool, world: int, width: int) -> None:
-        self.pool, self.world, self.width = pool, world, width
-        self.city = pool.cities[pool.city[world]]
-        self.lines = pool.lines(world)
+    def __init__(self, places: StreetPlaces, world: int, width: int) -> None:
+        self.places, self.world, self.width = places, world, width
+        self.city = places.cities[places.city[world]]
+        self.lines = places.lines(world)
         self.image = Image.new("RGB", (width * SUPERSAMPLE, (width + HEADER) * SUPERSAMPLE), PAPER)
         self.pen = ImageDraw.Draw(self.image)
         points = np.concatenate(self.lines)
@@ -91,7 +91,7 @@ class _Map:
 
     def draw_trail(self, trail: Sequence[int]) -> None:
         """Along the streets the agent went; turns on the spot leave no mark."""
-        for state in walked_streets(self.pool, self.world, trail):
+        for state in walked_streets(self.places, self.world, trail):
             self.line(self.lines[state], TRAIL, 6)
         if trail:
             self.disc(self.pixels(self.lines[trail[0]][:1])[0], 8, TRAIL)

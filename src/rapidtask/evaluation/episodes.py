@@ -70,7 +70,7 @@ def _play(
         after, timestep = jax.vmap(environment.step)(before, actions)
         return (after, timestep, memory), look(before, actions, after, timestep)
 
-    steps = jnp.arange(environment.options.episode_steps)
+    steps = jnp.arange(environment.episode.episode_steps)
     return jax.lax.scan(step, (start, timestep, memory), steps)[1], start
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
@@ -145,7 +144,7 @@ class Material:
         self, name: str, world: ExperimentWorld, *, greedy: bool = False, new_symbols: bool = False, **options
     ) -> Policy:
         """A trained agent by its label, or a reference policy by its name, for a world."""
-        environment = make_shared(world)
+        environment = world.make()
         contender = self.find(name)
         if contender is None:
             return make_policy(name, environment)
@@ -163,7 +162,7 @@ class Material:
         if key not in self._completed:
             self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
             policy = self.policy(name, world, **options)
-            self._completed[key] = run_episodes(make_shared(world), policy, episodes, self.seed)
+            self._completed[key] = run_episodes(world.make(), policy, episodes, self.seed)
         return self._completed[key]
 
     def scores(
@@ -180,7 +179,7 @@ class Material:
         world = self.world_of(name)
         policy = self.policy(name, world, **options)
         seed = self.seed if seed is None else seed
-        trace = trace_episodes(make_shared(world), policy, episodes, seed)
+        trace = trace_episodes(world.make(), policy, episodes, seed)
         if seed == self.seed:
             key = (name, world, episodes, tuple(sorted(options.items())))
             self._completed.setdefault(key, np.asarray(trace.completed))
@@ -192,15 +191,6 @@ class Material:
         if contender is not None and contender.observations == "pixels":
             return min(episodes, self.pixel_episodes)
         return episodes
-
-
-def make_shared(world: ExperimentWorld) -> Environment:
-    """The environment of a world; streets of all cities share compiled programs."""
-    if not isinstance(world, StreetLearn):
-        return world.make()
-    names = [option.name for option in dataclasses.fields(EpisodeOptions)]
-    options = EpisodeOptions(**{name: getattr(world, name) for name in names})
-    return Environment(world.sample().pool, options)
 
 
 def describe(world: ExperimentWorld) -> str:

@@ -18,7 +18,7 @@ from rapidtask.experiments.style import FAINT, INK, colour_of, new_figure
 from rapidtask.views.contact_sheet import choose_states
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.streets import StreetPlaces, sample_pool
 
 NAME = "neighbourhoods"
 TITLE = "Neighbourhoods of the held-out city, and views in one (paper, Figure 3a, b)"
@@ -47,17 +47,17 @@ def table(material: Material) -> Rows:
     rows: Rows = []
     around: list[np.ndarray] = []
     views = np.zeros((0, 84, 84, 3), np.uint8)
-    city = material.world.sample().cities[0]
+    city = material.world.sample().places.cities[0]
     for intersections in INTERSECTIONS:
         options = dataclasses.replace(material.world, num_intersections=intersections).neighbourhoods
-        pool = sample_pool([city], 1, material.seed, options)
+        places = sample_pool([city], 1, material.seed, options).places
         numbers = {}
         if intersections == INTERSECTIONS[0]:
-            chosen = choose_states(pool)[:VIEWS]
-            views = make_views(material, pool, chosen)
+            chosen = choose_states(places)[:VIEWS]
+            views = make_views(material, places, chosen)
             numbers = {int(state): number for number, state in enumerate(chosen, 1)}
         around.append(np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2))
-        for state, line in enumerate(pool.lines(0)):
+        for state, line in enumerate(places.lines(0)):
             points = line[:, ::-1].round(6).tolist()
             rows.append(
                 {
@@ -65,18 +65,20 @@ def table(material: Material) -> Rows:
                     "intersections": intersections,
                     "state": state,
                     "view": numbers.get(state, ""),
-                    "node": int(pool.tail[0, state]),
-                    "leads_to": int(pool.head[0, state]),
-                    "bearing_degrees": round(float(np.degrees(pool.bearing[0, state])) % 360, 1),
+                    "node": int(places.tail[0, state]),
+                    "leads_to": int(places.head[0, state]),
+                    "bearing_degrees": round(float(np.degrees(places.bearing[0, state])) % 360, 1),
                     "line_lng_lat": " ".join(f"{lng} {lat}" for lng, lat in points),
                 }
             )
     return PicturedRows(rows, views, around)
 
 
-def make_views(material: Material, pool: StreetPool, states: np.ndarray) -> UInt8[np.ndarray, "V 84 84 3"]:
+def make_views(
+    material: Material, places: StreetPlaces, states: np.ndarray
+) -> UInt8[np.ndarray, "V 84 84 3"]:
     """The views of states, from the frames at hand or else rendered."""
-    city, tail, first = pool.cities[0], pool.tail[0, states], pool.first[0, states]
+    city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
     if material.frames is not None:
         store = FrameStore(Path(material.frames) / city.name)
         return np.asarray(store.frames[store.find(city, tail, first)])

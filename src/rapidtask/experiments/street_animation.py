@@ -13,7 +13,7 @@ from rapidtask.evaluation.episodes import EpisodeTrace
 from rapidtask.experiments.player import PLAYER_SCRIPT
 from rapidtask.experiments.style import colour_of
 from rapidtask.viewer.world_map import SIDE, street_map
-from rapidtask.worlds.streets import RULES, StreetPool
+from rapidtask.worlds.streets import StreetPool
 
 
 def street_episode(
@@ -29,20 +29,20 @@ def street_episode(
     """
     world = int(trace.world[episode])
     states, reached = trace.state[:, episode], trace.reached[:, episode]
-    drawing = street_map(pool, world)
+    drawing = street_map(pool.places, world)
     count = len(drawing["lines"])
-    num_symbols = pool.pool.worlds.num_observations
+    num_symbols = pool.worlds.num_observations
     return {
         "side": SIDE,
         "around": drawing["around"],
         "lines": drawing["lines"],
         "places": [int(state) for state in (*states[:1], *reached)],
         "goals": [int(goal) for goal in trace.goal[:, episode]],
-        "forward": [RULES[pool.options.rules].actions[a] == "forward" for a in trace.action[:, episode]],
+        "forward": [pool.worlds.rules.actions[a] == "forward" for a in trace.action[:, episode]],
         "completed": [int(done) for done in trace.completed[:, episode]],
         "symbols": [symbol(int(i), num_symbols) for i in trace.symbols[episode][:count]],
         "views": list(views) if views is not None else None,
-        "tasks": tasks_of(trace, episode, np.asarray(pool.pool.worlds.distance[world])),
+        "tasks": tasks_of(trace, episode, np.asarray(pool.worlds.distance[world])),
     }
 
 

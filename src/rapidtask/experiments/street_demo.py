@@ -15,7 +15,7 @@ from rapidtask.experiments.street_animation import street_animation, street_epis
 from rapidtask.viewer.street_views import as_addresses
 from rapidtask.views.sources import RenderedFrames
 from rapidtask.worlds.frame_store import half_edges_of
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 
 INTRODUCTION = (
     "In One-Shot StreetLearn the world is a neighbourhood of a city: a few streets around 5 intersections, "
@@ -54,8 +54,8 @@ def street_section(
         scores=[material.scores(label) for label in (*shown, *REFERENCES)],
         animation=player,
         animation_caption=(
-            f"Episode 0 of seed {seed}, not chosen, in {world.sample().cities[0].name}, which was never "
-            "trained on. Blue: the agent and the way it faces; orange: the goal. The views are what is "
+            f"Episode 0 of seed {seed}, not chosen, in {world.sample().places.cities[0].name}, which was "
+            "never trained on. Blue: the agent and the way it faces; orange: the goal. The views are what is "
             "to be seen there; this agent is given a symbol in place of each. Junctions are moved apart."
         ),
         results=[make_result(FIGURE, material, "rapidtask demo")],
@@ -77,12 +77,14 @@ def episode_player(material: Material) -> str:
     trace = material.trace("EPN", material.episodes)
     pool = material.world.sample()
     material.say("views of the streets")
-    return street_animation(street_episode(trace, 0, pool, render_views(pool, int(trace.world[0]))), "EPN")
+    return street_animation(
+        street_episode(trace, 0, pool, render_views(pool.places, int(trace.world[0]))), "EPN"
+    )
 
 
-def render_views(pool: StreetPool, world: int) -> list[str]:
+def render_views(places: StreetPlaces, world: int) -> list[str]:
     """The view of each state of a world, as addresses for a page."""
-    count = int(pool.pool.worlds.num_states[world])
-    city = pool.cities[pool.city[world]]
-    half_edges = half_edges_of(city, pool.tail[world, :count], pool.first[world, :count])
+    count = places.num_states[world]
+    city = places.cities[places.city[world]]
+    half_edges = half_edges_of(city, places.tail[world, :count], places.first[world, :count])
     return as_addresses(RenderedFrames(city).make(half_edges))

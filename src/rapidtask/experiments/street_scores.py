@@ -24,7 +24,7 @@ def score_row(
         "agent": name if contender is None else contender.label,
         "observations": "" if contender is None else contender.observations,
         "source": "reference" if contender is None else contender.source,
-        "city": world.sample().cities[0].name,
+        "city": world.sample().places.cities[0].name,
         "intersections": world.neighbourhoods.intersections,
         "episode_steps": world.episode_steps,
         "goals_per_episode": scores.goals_per_episode,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rapidtask.evaluation.episodes import episode_keys, run_batch
-from rapidtask.experiments.material import ExperimentWorld, Material, make_shared
+from rapidtask.experiments.material import ExperimentWorld, Material
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def time_episodes(
 
     Processor time hardly depends on what else the machine does; time on the clock does.
     """
-    environment, policy = make_shared(world), material.policy(label, world, **options)
+    environment, policy = world.make(), material.policy(label, world, **options)
     keys = episode_keys(material.seed, episodes)
     compiled = run_batch.lower(environment, policy, keys).compile()
     wall, processor = time.perf_counter(), time.process_time()

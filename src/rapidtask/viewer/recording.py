@@ -133,7 +133,7 @@ def run_episodes(environment: Environment, policy: Policy, keys: PRNGKeyArray) -
         return (states, timestep, memory), (timestep, states.state, states.goal, actions)
 
     carry = (start, timestep, policy.start_batch(start, len(keys)))
-    _, (*later, actions) = jax.lax.scan(step, carry, jnp.arange(environment.options.episode_steps))
+    _, (*later, actions) = jax.lax.scan(step, carry, jnp.arange(environment.episode.episode_steps))
     join = lambda first, rest: jnp.concatenate([first[None], rest])  # noqa: E731
     timesteps, place, goal = jax.tree.map(join, (timestep, start.state, start.goal), tuple(later))
     return Run(timesteps, place, goal, actions, start.world.index, start.world.observation)
