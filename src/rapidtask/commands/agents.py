@@ -10,7 +10,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, UInt8
 from rich.console import Console
 from rich.table import Table
@@ -20,9 +19,12 @@ from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
+from rapidtask.evaluation.play import episode_keys, play_batch
 from rapidtask.learning.config import epn_for
 from rapidtask.learning.trainer import AgentConfig
+from rapidtask.policies import make_policy
 from rapidtask.pretrained import Card, list_pretrained
+from rapidtask.worlds.world import EpisodeWorld
 
 REPEATS = 3
 
@@ -122,20 +124,10 @@ def random_episodes(
     environment: Environment, batch_size: int, seed: int
 ) -> tuple[TimeStep, UInt8[Array, "B V 84 84 3"] | None]:
     """One episode of each environment under random actions, `[T + 1, B]`, and what its observations show."""
-
-    @eqx.filter_jit
-    def run(environment: Environment, key: jax.Array) -> tuple[TimeStep, jax.Array | None]:
-        reset_key, action_key = jax.random.split(key)
-        states, first = environment.reset_batch(jax.random.split(reset_key, batch_size))
-        frames = environment.pool.look_up_frames(environment.frames_of(states))
-        shape = (environment.options.episode_steps, batch_size)
-        actions = jax.random.randint(action_key, shape, 0, environment.num_actions)
-        _, rest = jax.lax.scan(
-            lambda states, actions: environment.step_batch(states, actions), states, actions
-        )
-        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest), frames
-
-    return run(environment, jax.random.key(seed))
+    episodes = play_batch(environment, make_policy("random", environment), episode_keys(seed, batch_size))
+    worlds = EpisodeWorld(episodes.world, episodes.symbols)
+    frames = jax.vmap(environment.pool.frames_of)(worlds) if environment.has_frames else None
+    return episodes.timesteps, environment.pool.look_up_frames(frames)
 
 
 def measure(

@@ -30,10 +30,9 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, observe
+from rapidtask.envs.environment import Environment, EnvState, TimeStep
+from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, observe
 from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
 from rapidtask.envs.street_options import StreetLearn, street_pool_of
 from rapidtask.errors import InputError
 
@@ -98,9 +97,10 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         if self.render_mode is None:
             gym.logger.warn('render() draws nothing without a render_mode: "ansi" or "rgb_array"')
             return None
-        if self._episode.state is None:
+        episode = self._episode
+        if episode.state is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        return _draw(self._episode.scene(), self.render_mode)
+        return _draw(self.render_mode, self.environment, episode.state, episode.trail, episode.goals)
 
     def _observe(self, timestep: TimeStep) -> Observation:
         assert self._episode.state is not None
@@ -173,11 +173,10 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             return None
         if self._batch.states is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        scenes = (
-            make_scene(self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
+        return tuple(
+            _draw(self.render_mode, self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
             for i, trail in enumerate(self._trails)
         )
-        return tuple(_draw(scene, self.render_mode) for scene in scenes)
 
     def _observe(self, timestep: TimeStep) -> tuple[Observation, dict[str, Any]]:
         if self.render_mode is not None:
@@ -234,8 +233,14 @@ def _ends(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
     return last & terminal, last & ~terminal
 
 
-def _draw(scene: Scene, render_mode: str) -> str | np.ndarray:
-    return render_ansi(scene) if render_mode == "ansi" else render_rgb(scene)
+def _draw(
+    mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
+) -> str | np.ndarray:
+    # Here, because drawing stands above environments: most are never drawn.
+    from rapidtask.draw import make_scene, render_ansi, render_rgb
+
+    scene = make_scene(environment, state, trail, goals)
+    return render_ansi(scene) if mode == "ansi" else render_rgb(scene)
 
 
 def _draw_seed(generator: np.random.Generator) -> int:
@@ -249,4 +254,6 @@ def _check_render_mode(environment: Environment, render_mode: str | None) -> Non
         raise InputError(
             f"render_mode is {render_mode!r}, expected one of {METADATA['render_modes']} or None"
         )
-    refuse_unknown_geometry(environment.rules, street_pool_of(environment))
+    from rapidtask.draw import check_drawable
+
+    check_drawable(environment.rules, street_pool_of(environment))

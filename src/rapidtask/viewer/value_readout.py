@@ -9,7 +9,7 @@ that are read correctly is kept beside the map.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -23,7 +23,7 @@ from scipy.special import log_softmax, softmax
 from rapidtask.agents.epn import EPN, most_recent, slot_buckets
 from rapidtask.agents.memory import Memory
 from rapidtask.agents.planner import AllToAll, MostRecent
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import to_numpy
 from rapidtask.policies.edges import UNKNOWN, plan
 from rapidtask.worlds.world import Rules
@@ -73,22 +73,21 @@ class Rows:
 
 
 def fit_value_map(
-    agent: EPN,
-    episodes: Sequence[TimeStep],
-    rules: Rules,
-    num_observations: int,
-    labels: Int[np.ndarray, " S"],
+    agent: EPN, timesteps: TimeStep, environment: Environment, labels: Int[np.ndarray, " S"]
 ) -> ValueMap:
     """Fit read-outs on all episodes but the first, and apply them to the first.
 
     Args:
         agent: whose planner to read.
-        episodes: timesteps `[T, 1]` of each episode.
-        rules: rules of the worlds, which tell the inferable edges.
-        num_observations: size of the observation vocabulary, V.
+        timesteps: what was shown in each episode, `[T, E]`.
+        environment: where that was; its rules tell the inferable edges.
         labels: observation id of each state in the first episode.
     """
-    watched, *others = [planner_rows(agent, episode, rules, num_observations) for episode in episodes]
+    num_steps, num_episodes = timesteps.action.shape
+    num_observations = environment.num_observations
+    episodes = (jax.tree.map(lambda leaf, i=i: leaf[:, i], timesteps) for i in range(num_episodes))
+    rows = [planner_rows(agent, episode, environment) for episode in episodes]
+    watched, others = rows[0], rows[1:]
     drawn = np.random.default_rng(0).permutation(sum(len(rows.step) for rows in others))[:FIT_ROWS]
     belief = np.concatenate([rows.belief for rows in others], axis=1)[:, drawn]
     distance = np.concatenate([rows.distance for rows in others], axis=1)[:, drawn]
@@ -96,7 +95,7 @@ def fit_value_map(
     no_path = min(LONGEST, int(finite.max(initial=1))) + 1
     target, truth = np.minimum(distance, no_path), np.minimum(watched.distance, no_path)
 
-    num_steps, num_iterations = len(episodes[0].action), len(belief)
+    num_iterations = len(belief)
     state_of = np.zeros(num_observations, int)
     state_of[labels] = np.arange(len(labels))
     # Probability of each distance, summed over all that rows say about a state.
@@ -117,19 +116,24 @@ def fit_value_map(
         no_path=no_path,
         agreement=right.mean(axis=1),
         chance=float(np.mean(truth == np.bincount(target.ravel()).argmax())),
-        fitted_steps=sum(len(episode.action) for episode in episodes[1:]),
+        fitted_steps=num_steps * (num_episodes - 1),
     )
 
 
-def planner_rows(agent: EPN, timesteps: TimeStep, rules: Rules, num_observations: int) -> Rows:
-    """The rows of the planner in an episode `[T, 1]`."""
+def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> Rows:
+    """The rows of the planner in an episode `[T]`."""
     memories = _memories(agent, timesteps)
     needed = int(np.asarray(memories.size).max(initial=1))
     # As few slots as will do: most of a long memory is never used.
     num_slots = next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed)
-    now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, 0]), timesteps)
     belief, memory, distance = to_numpy(
-        _plan(agent, memories.first_slots(num_slots), now, rules, num_observations)
+        _plan(
+            agent,
+            memories.first_slots(num_slots),
+            timesteps,
+            environment.rules,
+            environment.num_observations,
+        )
     )
     step, slot = np.nonzero(memory.mask)
     place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])
@@ -139,7 +143,8 @@ def planner_rows(agent: EPN, timesteps: TimeStep, rules: Rules, num_observations
 @eqx.filter_jit
 def _memories(agent: EPN, timesteps: TimeStep) -> Memory:
     """The memory to plan over at each step, `[T]`."""
-    memories, _ = agent.recall_all(agent.initial_state(1), timesteps)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[:, None], timesteps)
+    memories, _ = agent.recall_all(agent.initial_state(1), one)
     return jax.tree.map(lambda leaf: leaf[:, 0], memories)
 
 
