@@ -84,9 +84,7 @@ def fit_value_map(
     """
     num_steps, num_episodes = timesteps.action.shape
     num_observations = environment.num_observations
-    episodes = (jax.tree.map(lambda leaf, i=i: leaf[:, i], timesteps) for i in range(num_episodes))
-    rows = [planner_rows(agent, episode, environment) for episode in episodes]
-    watched, others = rows[0], rows[1:]
+    watched, *others = planner_rows(agent, timesteps, environment)
     drawn = np.random.default_rng(0).permutation(sum(len(rows.step) for rows in others))[:FIT_ROWS]
     belief = np.concatenate([rows.belief for rows in others], axis=1)[:, drawn]
     distance = np.concatenate([rows.distance for rows in others], axis=1)[:, drawn]
@@ -119,44 +117,29 @@ def fit_value_map(
     )
 
 
-def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> Rows:
-    """The rows of the planner in an episode `[T]`."""
-    memories = _memories(agent, timesteps)
-    needed = int(np.asarray(memories.size).max(initial=1))
+def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> list[Rows]:
+    """The rows of the planner in each of the episodes `[T, E]`."""
+    num_episodes = timesteps.action.shape[1]
+    memories, _ = eqx.filter_jit(agent.recall_all)(agent.initial_state(num_episodes), timesteps)
+    needed = int(memories.size.max())
     # As few slots as will do: most of a long memory is never used.
-    num_slots = next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed)
-    belief, memory, distance = to_numpy(
-        _plan(
-            agent,
-            memories.first_slots(num_slots),
-            timesteps,
-            environment.rules,
-            environment.num_observations,
-        )
-    )
-    step, slot = np.nonzero(memory.mask)
-    place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])
-    return Rows(belief[:, step, slot], step, place, distance[step, place])
+    memories = memories.first_slots(next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed))
 
+    @eqx.filter_jit
+    def planned(agent: EPN, memory: Memory, now: TimeStep) -> tuple[Array, Memory, Array]:
+        plan = agent.plan(memory, now, agent.embed())
+        distance = jax.vmap(known_distance, (0, 0, None, None))
+        rules, vocabulary = environment.rules, environment.num_observations
+        return jnp.stack(plan.beliefs), plan.memory, distance(memory, now.goal, rules, vocabulary)
 
-@eqx.filter_jit
-def _memories(agent: EPN, timesteps: TimeStep) -> Memory:
-    """The memory to plan over at each step, `[T]`."""
-    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[:, None], timesteps)
-    memories, _ = agent.recall_all(agent.initial_state(1), one)
-    return jax.tree.map(lambda leaf: leaf[:, 0], memories)
+    def rows(episode: int) -> Rows:
+        now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, episode]), (memories, timesteps))
+        belief, memory, distance = to_numpy(planned(agent, *now))
+        step, slot = np.nonzero(memory.mask)
+        place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])
+        return Rows(belief[:, step, slot], step, place, distance[step, place])
 
-
-@eqx.filter_jit
-def _plan(
-    agent: EPN, memory: Memory, now: TimeStep, rules: Rules, num_observations: int
-) -> tuple[Float[Array, "I T N D"], Memory, Int[Array, "T V"]]:
-    """Rows before planning and after each iteration, what they are about, and the distances of all places."""
-    distance = jax.vmap(lambda memory, goal: known_distance(memory, goal, rules, num_observations))(
-        memory, now.goal
-    )
-    planned = agent.plan(memory, now, agent.embed())
-    return jnp.stack(planned.beliefs), planned.memory, distance
+    return [rows(episode) for episode in range(num_episodes)]
 
 
 def known_distance(
