@@ -63,7 +63,9 @@ class Canvas:
         """Text, by default centred on a point; an anchor "lm" begins there, "rm" ends there."""
         # Pillow's own font has one weight; a hairline of its own colour makes it a little bolder.
         font, hairline = _font(round(size * SUPERSAMPLE)), 0.3 * SUPERSAMPLE
-        self.draw.text(_scaled(at), text, color, font, anchor, stroke_width=hairline)
+        self.draw.text(
+            (at[0] * SUPERSAMPLE, at[1] * SUPERSAMPLE), text, color, font, anchor, stroke_width=hairline
+        )
 
 
 def whole_blocks(width: int) -> int:

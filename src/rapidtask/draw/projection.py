@@ -40,8 +40,8 @@ class Projection:
         """The ends of the streets of the city around, as far from the page's middle as `reach`."""
         city = pool.cities[pool.city[world]]
         places = np.stack([city.lat, city.lng], axis=1)
-        near = (np.abs(self(places)) < reach).all(axis=1)
-        return list(places[city.edges[near[city.edges].any(axis=1)]])
+        far = np.abs(self(places)).max(axis=1) >= reach
+        return list(places[city.edges[~far[city.edges].all(axis=1)]])
 
     @property
     def unit_meters(self) -> float:

@@ -94,8 +94,8 @@ def draw_task(axes: Axes, steps: Rows, discovered: dict[tuple[int, int], int]) -
         if row["action"] == "collect":
             continue
         dx, dy = OFFSETS[ACTIONS.index(row["action"])]
-        places = [state_of(row["x"] + i * dx, row["y"] + i * dy, size) for i in (0, 1)]
-        for start, end in segments(*places, size, beyond=0.6):
+        here, ahead = (state_of(row["x"] + i * dx, row["y"] + i * dy, size) for i in (0, 1))
+        for start, end in segments(here, ahead, size, beyond=0.6):
             # Nudged to its right, so that going back does not hide the way there.
             shift = (dy * 0.07, -dx * 0.07)
             axes.annotate(

@@ -70,7 +70,7 @@ def record_episode(
     episodes = play(environment, policy, 1 + READOUT_EPISODES if plans else 1, seed)
     shown = jax.tree.map(lambda leaf: leaf[:-1], episodes.timesteps)
     probability, value = to_numpy(think(agent, jax.tree.map(lambda leaf: leaf[:, :1], shown)))
-    value_map = fit_value_map(agent, shown, environment, episodes.symbols[0]) if plans else None
+    value_map = fit_value_map(agent, shown, environment, np.asarray(episodes.symbols[0])) if plans else None
     return Recording(name, seed, episodes.take(0), probability, value, value_map, agent)
 
 
