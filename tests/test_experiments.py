@@ -13,7 +13,7 @@ from rapidtask.cli import main
 from rapidtask.commands import demo
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
-from rapidtask.evaluation.episodes import run_episodes, trace_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.experiments import (
     exploration,
     recipes,
@@ -41,13 +41,12 @@ def material(runs):
 def test_traces_show_the_episodes_that_are_scored():
     environment = WORLD.make()
     policy = make_policy("hand-coded", environment)
-    trace = trace_episodes(environment, policy, 6, seed=2)
-    np.testing.assert_array_equal(trace.completed, run_episodes(environment, policy, 6, seed=2))
-    np.testing.assert_array_equal(trace.reached[:-1], trace.state[1:])
+    trace = play(environment, policy, 6, seed=2)
+    np.testing.assert_array_equal(trace.completed, play(environment, policy, 6, seed=2).completed)
     collected = trace.action == 4
-    assert (trace.state == trace.goal)[collected].all()  # the hand-coded agent collects only on the goal
+    assert (trace.state == trace.goal)[:-1][collected].all()  # the hand-coded agent collects only on the goal
     np.testing.assert_array_equal(collected, trace.completed)
-    moved = trace.reached != trace.state
+    moved = trace.state[1:] != trace.state[:-1]
     np.testing.assert_array_equal(moved, ~collected)
     assert (np.sort(trace.symbols, axis=1) == np.arange(16)).all()
 
@@ -145,6 +144,6 @@ def test_the_demo_is_one_page_with_a_table_and_an_episode(shipped, runs, tmp_pat
     assert len(first["completed"]) == len(first["places"]) - 1 == WORLD.episode_steps
     assert first["symbols"] == second["symbols"]  # the same world
     name = "within-task"
-    completed = run_episodes(WORLD.make(), make_policy(name, WORLD.make()), 4, seed=0)
+    completed = play(WORLD.make(), make_policy(name, WORLD.make()), 4, seed=0).completed
     assert second["completed"] == completed[:, 0].astype(int).tolist()
     assert page.count("data:image/svg+xml;base64,") >= 2

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
-from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.experiments import (
     more_intersections,
     neighbourhoods,
@@ -221,7 +221,7 @@ def test_the_demo_shows_an_episode_on_the_map(shipped, cities, monkeypatch):
     assert sum(data["completed"]) == len(data["tasks"])
     environment = WORLD.make()
     fitted, _ = fit_agent(*load_pretrained("epn-streetlearn-symbols", folder=shipped), environment)
-    completed = run_episodes(environment, make_learned_policy(fitted, environment), 8, seed=3)
+    completed = play(environment, make_learned_policy(fitted, environment), 8, seed=3).completed
     assert section.scores[0].goals_per_episode == completed.sum(axis=0).mean()
     assert data["completed"] == completed[:, 0].astype(int).tolist()
     assert [result.entry.missing for result in section.results] == [""]

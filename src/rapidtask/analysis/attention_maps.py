@@ -22,7 +22,7 @@ from rapidtask.analysis.summaries import ITERATIONS
 from rapidtask.experiments.material import Rows
 from rapidtask.experiments.results import FigureModule
 from rapidtask.experiments.style import INK, new_figure
-from rapidtask.worlds.memory_planning import OFFSETS
+from rapidtask.worlds.torus import OFFSETS
 
 DISTANCE = 3
 """How far from the goal the row starts that is watched, if the map is so large."""

@@ -7,19 +7,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rapidtask.envs.render import symbol
-from rapidtask.evaluation.episodes import EpisodeTrace
+from rapidtask.draw import symbol
+from rapidtask.evaluation.play import Episodes
 from rapidtask.experiments.player import PLAYER_SCRIPT
 from rapidtask.experiments.style import FAINT, colour_of
 from rapidtask.worlds.memory_planning import ACTIONS
 
 
-def episode_data(trace: EpisodeTrace, episode: int, num_observations: int) -> dict[str, Any]:
+def episode_data(trace: Episodes, episode: int, num_observations: int) -> dict[str, Any]:
     """One episode as JSON: where the agent was before each action, and after the last."""
-    state, reached = trace.state[:, episode], trace.reached[:, episode]
     return {
-        "places": [int(place) for place in (*state[:1], *reached)],
-        "goals": [int(goal) for goal in trace.goal[:, episode]],
+        "places": [int(place) for place in trace.state[:, episode]],
+        "goals": [int(goal) for goal in trace.goal[:-1, episode]],
         "actions": [ACTIONS[int(action)] for action in trace.action[:, episode]],
         "completed": [int(done) for done in trace.completed[:, episode]],
         "symbols": [symbol(int(i), num_observations) for i in trace.symbols[episode]],

@@ -28,7 +28,7 @@ def table(material: Material) -> Rows:
     rows: Rows = []
     for label in (*material.main_contenders, *REFERENCES):
         trace = material.trace(label, min(EPISODES, material.episodes))
-        seen = cells_seen(np.asarray(trace.state), np.asarray(trace.reached), cells)
+        seen = cells_seen(np.asarray(trace.state[:-1]), np.asarray(trace.state[1:]), cells)
         # Infinite where an episode ended before.
         steps = np.where(seen[-1] == cells, np.argmax(seen == cells, axis=0), np.inf)
         median = float(np.median(steps))

@@ -15,7 +15,7 @@ from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
-from rapidtask.evaluation.episodes import EpisodeTrace, run_episodes, trace_episodes
+from rapidtask.evaluation.play import Episodes, play
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
 from rapidtask.learning.agent_files import load_agent
@@ -162,7 +162,7 @@ class Material:
         if key not in self._completed:
             self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
             policy = self.policy(name, world, **options)
-            self._completed[key] = run_episodes(world.make(), policy, episodes, self.seed)
+            self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
         return self._completed[key]
 
     def scores(
@@ -173,16 +173,16 @@ class Material:
         completed = self.completed(name, world, episodes, **options)
         return score(name, completed, oracle, seed=self.seed, world={})
 
-    def trace(self, name: str, episodes: int, seed: int | None = None, **options) -> EpisodeTrace:
+    def trace(self, name: str, episodes: int, seed: int | None = None, **options) -> Episodes:
         """Everything that happened in a few episodes; an evaluation over the same ones need not run again."""
         self.say(f"{name}: {episodes} episodes, step by step")
         world = self.world_of(name)
         policy = self.policy(name, world, **options)
         seed = self.seed if seed is None else seed
-        trace = trace_episodes(world.make(), policy, episodes, seed)
+        trace = play(world.make(), policy, episodes, seed)
         if seed == self.seed:
             key = (name, world, episodes, tuple(sorted(options.items())))
-            self._completed.setdefault(key, np.asarray(trace.completed))
+            self._completed.setdefault(key, trace.completed)
         return trace
 
     def _episodes(self, name: str, episodes: int | None) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rapidtask.envs.render import symbol
-from rapidtask.evaluation.episodes import EpisodeTrace
+from rapidtask.draw import symbol
+from rapidtask.evaluation.play import Episodes
 from rapidtask.experiments.player import PLAYER_SCRIPT
 from rapidtask.experiments.style import colour_of
 from rapidtask.viewer.world_map import SIDE, street_map
@@ -17,7 +17,7 @@ from rapidtask.worlds.streets import StreetPool
 
 
 def street_episode(
-    trace: EpisodeTrace, episode: int, pool: StreetPool, views: Sequence[str] | None = None
+    trace: Episodes, episode: int, pool: StreetPool, views: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """One episode as JSON: the map, the state before each action and after the last, and its tasks.
 
@@ -28,7 +28,6 @@ def street_episode(
         views: address of each state's picture, if there are any.
     """
     world = int(trace.world[episode])
-    states, reached = trace.state[:, episode], trace.reached[:, episode]
     drawing = street_map(pool.places, world)
     count = len(drawing["lines"])
     num_symbols = pool.worlds.num_observations
@@ -36,8 +35,8 @@ def street_episode(
         "side": SIDE,
         "around": drawing["around"],
         "lines": drawing["lines"],
-        "places": [int(state) for state in (*states[:1], *reached)],
-        "goals": [int(goal) for goal in trace.goal[:, episode]],
+        "places": [int(state) for state in trace.state[:, episode]],
+        "goals": [int(goal) for goal in trace.goal[:-1, episode]],
         "forward": [pool.worlds.rules.actions[a] == "forward" for a in trace.action[:, episode]],
         "completed": [int(done) for done in trace.completed[:, episode]],
         "symbols": [symbol(int(i), num_symbols) for i in trace.symbols[episode][:count]],
@@ -46,7 +45,7 @@ def street_episode(
     }
 
 
-def tasks_of(trace: EpisodeTrace, episode: int, distance: np.ndarray) -> list[dict[str, int]]:
+def tasks_of(trace: Episodes, episode: int, distance: np.ndarray) -> list[dict[str, int]]:
     """The tasks completed: the step each ended at, the steps it took, and the fewest that were possible."""
     tasks: list[dict[str, int]] = []
     start = 0

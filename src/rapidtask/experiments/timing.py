@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rapidtask.evaluation.episodes import episode_keys, run_batch
+from rapidtask.evaluation.play import episode_keys, play_batch
 from rapidtask.experiments.material import ExperimentWorld, Material
 
 
@@ -36,9 +36,9 @@ def time_episodes(
     """
     environment, policy = world.make(), material.policy(label, world, **options)
     keys = episode_keys(material.seed, episodes)
-    compiled = run_batch.lower(environment, policy, keys).compile()
+    compiled = play_batch.lower(environment, policy, keys).compile()
     wall, processor = time.perf_counter(), time.process_time()
-    completed = np.asarray(compiled(environment, policy, keys))
+    completed = compiled(environment, policy, keys).completed
     steps = world.episode_steps * episodes
     return TimedEpisodes(
         completed,
