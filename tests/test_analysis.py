@@ -9,22 +9,21 @@ import pytest
 from fake_runs import write_run
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.planner import AllToAll, Block
-from rapidtask.analysis import subjects
-from rapidtask.analysis.attention import KINDS, attention_weights, block_weights, relations
-from rapidtask.analysis.decoded import Decoded, reach
-from rapidtask.analysis.decoder import decode, train_decoders
-from rapidtask.analysis.material import gather_analysis
-from rapidtask.analysis.situations import Tables, sample_maps, sample_situations, tables_of
-from rapidtask.analysis.street_geometry import line_text, part_of, read_line
-from rapidtask.analysis.summaries import ITERATIONS, Inputs, decoder_inputs
-from rapidtask.analysis.value_iteration import agreement, sweep_map
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.experiments.analysis import FIGURES, run_figures
-from rapidtask.experiments.material import NotAvailable
-from rapidtask.experiments.results import read_index
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.planner import EXPERIMENT
+from rapidtask.experiments.planner.attention import KINDS, attention_weights, block_weights, relations
+from rapidtask.experiments.planner.decoded import Decoded, reach
+from rapidtask.experiments.planner.decoder import decode, train_decoders
+from rapidtask.experiments.planner.decodings import gather_decodings
+from rapidtask.experiments.planner.situations import Tables, sample_maps, sample_situations, tables_of
+from rapidtask.experiments.planner.street_geometry import line_text, part_of, read_line
+from rapidtask.experiments.planner.summaries import ITERATIONS, Inputs, decoder_inputs
+from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
+from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.runs import read_run
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.worlds.world import make_pool, make_world
@@ -211,44 +210,39 @@ def test_parts_of_lines():
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory):
+def decodings(tmp_path_factory):
     """Small agents that learned nothing, in both domains."""
     root = tmp_path_factory.mktemp("runs")
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
     configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
     runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
-    sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subjects, "STREET_WORLDS", 4)
-        patch.setattr(subjects, "STREET_TEST_WORLDS", 4)
-        patch.setattr("rapidtask.analysis.decoded.FEWEST_PAIRS", 1)
-        yield gather_analysis(runs, shipped=False, episodes=4, seed=3, **sizes)
+    sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2, "fewest_pairs": 1}
+    sizes |= {"street_worlds": 4, "street_test_worlds": 4}
+    return gather_decodings(runs, shipped=False, episodes=4, seed=3, **sizes)
 
 
-def test_each_domain_has_a_trained_planner_and_a_fresh_one(material):
-    found = {key: contender.source for key, contender in material.subjects.items()}
-    assert found["memory-planning", subjects.TRAINED] in ("run grid", "run grid-1")
-    assert found["streetlearn", subjects.TRAINED] == "run streets"
-    assert found["streetlearn", subjects.UNTRAINED] == "fresh weights"
+def test_each_domain_has_a_trained_planner_and_a_fresh_one(decodings):
+    found = {label: trained.source for label, trained in decodings.agents.items()}
+    assert found["memory-planning, trained"] in ("run grid", "run grid-1")
+    assert found["streetlearn, trained"] == "run streets"
+    assert found["streetlearn, untrained"] == "fresh weights"
     fresh, trained = (
-        material.subjects["memory-planning", origin].agent
-        for origin in (subjects.UNTRAINED, subjects.TRAINED)
+        decodings.agents[f"memory-planning, {origin}"].agent for origin in ("untrained", "trained")
     )
     shapes = [[leaf.shape for leaf in jax.tree.leaves(agent)] for agent in (fresh, trained)]
     assert shapes[0] == shapes[1]  # the control differs in its weights alone
 
 
 def test_what_is_missing_is_said():
-    nothing = gather_analysis([], shipped=False)
     with pytest.raises(NotAvailable, match="no trained EPN"):
-        nothing.main_settings()
+        gather_decodings([], shipped=False).settings()
 
 
 @pytest.mark.slow
-def test_every_figure_of_the_analysis_is_drawn(material, tmp_path):
-    made = {result.entry.name: result for result in run_figures(material, [], tmp_path, "rapidtask")}
-    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(tmp_path))
+def test_every_figure_of_the_analysis_is_drawn(decodings, tmp_path):
+    made = {r.entry.name: r for r in make_results(EXPERIMENT, decodings, tmp_path, "rapidtask")}
+    assert list(made) == [figure.name for figure in EXPERIMENT.figures] == list(read_index(tmp_path))
     readme = (tmp_path / "README.md").read_text()
     for name, result in made.items():
         assert not result.entry.missing
