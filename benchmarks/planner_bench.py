@@ -89,7 +89,7 @@ def gradient(agent: EPN, memory: Memory, timestep: TimeStep) -> EPN:
 def step(agent: EPN, memory: Memory, timestep: TimeStep) -> tuple[AgentOutput, Memory]:
     """One step at the end of an episode: what `EPN.step` does when the largest bucket of slots is needed."""
     before, after = agent.recall(memory, timestep)
-    return agent.act(before, timestep, agent.embed()).without_beliefs(), after
+    return agent.act(before, timestep, agent.embed()), after
 
 
 def make(config: EPNConfig, episode_steps: int) -> EPN:

@@ -71,7 +71,7 @@ def pixel_training_rate(num_envs: int = 4, episode_steps: int = 50) -> float:
     ids = np.where(pool.tail >= 0, (pool.tail + np.arange(pool.tail.shape[1])) % len(frames), -1)
     tables = WorldPool(pool.pool.worlds, True, jnp.asarray(frames), jnp.asarray(ids, jnp.int32))
     environment = Environment(tables, EpisodeOptions(episode_steps=episode_steps))
-    learning = LearningConfig(num_envs=num_envs, passes=1, minibatch_size=num_envs * (episode_steps + 1))
+    learning = LearningConfig(num_envs=num_envs, minibatch_size=num_envs * (episode_steps + 1))
     trainer = Trainer(environment, EPNConfig(), learning, total_steps=10**6, seed=0)
     state = trainer.init(environment)
     times = []

@@ -4,7 +4,7 @@ import pytest
 from rapidtask.agents import AGENTS, make_agent
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.cli import main
 from rapidtask.commands import agents as command
 from rapidtask.envs import make_environment

@@ -15,7 +15,7 @@ from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.planner import EXPERIMENT
-from rapidtask.experiments.planner.attention import KINDS, attention_weights, block_weights, relations
+from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
 from rapidtask.experiments.planner.decoded import Decoded, reach
 from rapidtask.experiments.planner.decoder import decode, train_decoders
 from rapidtask.experiments.planner.decodings import gather_decodings
@@ -91,7 +91,7 @@ def test_summaries_are_what_the_policy_network_is_given(tables, agent):
             given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
             hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
             features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
-            acted = agent.act(memory, timestep, agent.embed(), iterations=iterations)
+            acted = agent.act(memory, timestep, agent.embed(), jnp.full(len(memory.goal), iterations))
             yield agent.logits(features), acted.logits
 
     for ours, theirs in jax.jit(lambda summary: list(both(summary)))(inputs.summary):
@@ -103,7 +103,7 @@ def test_attention_weights_make_the_planners_beliefs(tables, agent):
     situations = sample_situations(tables, 3, np.random.default_rng(3))
     memory, timestep = situations.memories(8), situations.timesteps()
     weights, beliefs = attention_weights(agent, memory, timestep, 3)
-    planned = jax.jit(lambda: agent.act(memory, timestep, agent.embed(), iterations=3).beliefs)()
+    planned = jax.jit(lambda: jnp.stack(agent.plan(memory, timestep, agent.embed(), 3).beliefs[1:]))()
     np.testing.assert_allclose(beliefs, planned, atol=1e-5)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
     assert isinstance(agent.planner, AllToAll)
@@ -121,7 +121,7 @@ def test_attention_weights_of_the_footnotes_blocks(name):
     belief, bias = 3 * jax.random.normal(jax.random.key(1), (2, 5, 8)), jnp.zeros((2, 1, 5, 5))
     block = Block(name, 8, 1, jax.random.key(0))
     attention = block.attention
-    attended = block_weights(block, belief, bias)[:, 0] @ attention.to_value(belief)
+    attended = block.weights(belief, None, bias)[:, 0] @ attention.to_value(belief)
     expected = attention(belief, belief, bias)  # the belief as it is: there is no LayerNorm before
     np.testing.assert_allclose(attention.to_output(attended), expected, atol=1e-5)
 

@@ -56,7 +56,7 @@ def test_without_a_cluster_auto_says_so(tmp_path):
 TWO_DEVICES = """
 import json, sys
 import jax
-from tiny_training import LEARNING, LSTM, EPN, WORLD, STEPS_PER_ITERATION
+from tiny_training import LEARNING, LSTM, EPN, WHOLE_ROLLOUTS, WORLD, STEPS_PER_ITERATION
 from dataclasses import replace
 from rapidtask.learning.trainer import Trainer
 
@@ -65,7 +65,7 @@ assert len(devices) == 2
 
 def metrics(agent, **options):
     environment = WORLD.make()
-    config = replace(LEARNING, minibatch_size=STEPS_PER_ITERATION, shuffle=False, **options)
+    config = replace(LEARNING, minibatch_size=STEPS_PER_ITERATION, **WHOLE_ROLLOUTS | options)
     trainer = Trainer(environment, agent, config, total_steps=5 * STEPS_PER_ITERATION, seed=0)
     state = trainer.init(environment)
     for _ in range(5):

@@ -23,8 +23,8 @@ from epn_histories import (
 )
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.epn import EPNConfig, in_fewest_slots, slot_buckets
-from rapidtask.agents.memory import empty_memory
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.memory import empty_memory, in_fewest_slots, slot_buckets
 from rapidtask.agents.planner import Block
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.errors import InputError
@@ -195,23 +195,22 @@ def test_iterations_can_be_changed_at_evaluation():
 
     @quick_jit
     def run(memory, timestep):
-        outputs = [
-            short.act(memory, timestep, short.embed()),
-            short.act(memory, timestep, short.embed(), iterations=4),
-            long.act(memory, timestep, long.embed()),
+        plans = [
+            short.plan(memory, timestep, short.embed()).beliefs,
+            short.plan(memory, timestep, short.embed(), 4).beliefs,
+            long.plan(memory, timestep, long.embed()).beliefs,
         ]
-        read_after = jnp.where(jnp.arange(len(timestep.goal)) % 2 == 0, 2, 4)
-        mixed = long.act(memory, timestep, long.embed(), read_after=read_after)
-        return outputs, short.act(memory, timestep, short.embed(), iterations=4, bucketed=True), mixed
+        iterations = jnp.where(jnp.arange(len(timestep.goal)) % 2 == 0, 2, 4)
+        two, four = (agent.act(memory, timestep, agent.embed()) for agent in (short, long))
+        return plans, two, four, long.act(memory, timestep, long.embed(), iterations)
 
-    (two, four, reference), bucketed, mixed = run(memory, flatten(timesteps))
-    assert four.beliefs.shape[0] == 4
-    assert_same(four, reference, 1e-5)
-    assert_same(bucketed.logits, reference.logits, 1e-5)
+    (briefly, longer, reference), two, four, mixed = run(memory, flatten(timesteps))
+    assert len(longer) == 5
+    assert_same(longer, reference, 1e-5)
     assert_same(mixed.logits[::2], two.logits[::2], 1e-5)
     assert_same(mixed.logits[1::2], four.logits[1::2], 1e-5)
     # Further thought continues the same thought, and changes what is done.
-    assert_same(four.beliefs[:2], two.beliefs, 1e-5)
+    assert_same(longer[:3], briefly, 1e-5)
     assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3
 
 
@@ -254,8 +253,8 @@ def compiled_bucketed_act():
 
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
-        few = agent.act(memory, timestep, agent.embed(), bucketed=True)
-        return full.without_beliefs(), few
+        few = in_fewest_slots(memory, lambda cut: agent.act(cut, timestep, agent.embed()))
+        return full, few
 
     return quick_jit(run)
 
@@ -298,10 +297,14 @@ def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
     timesteps = flatten(random_history(3, 3, False))
     memory = flatten(compiled_recall(memory="unique")(random_history(3, 3, False)))
     other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)
-    act = quick_jit(lambda timesteps: agent.act(memory, timesteps, agent.embed()))
-    asked, asked_otherwise = act(timesteps), act(other)
-    same_rows = bool(jnp.array_equal(asked.beliefs, asked_otherwise.beliefs))
-    assert same_rows != goal_in_rows
+
+    @quick_jit
+    def act(timesteps):
+        beliefs = agent.plan(memory, timesteps, agent.embed()).beliefs
+        return jnp.stack(beliefs), agent.act(memory, timesteps, agent.embed())
+
+    (rows, asked), (other_rows, asked_otherwise) = act(timesteps), act(other)
+    assert bool(jnp.array_equal(rows, other_rows)) != goal_in_rows
     assert float(jnp.abs(asked.logits - asked_otherwise.logits).max()) > 1e-3
 
 
@@ -312,7 +315,6 @@ def test_without_iterations_the_memory_is_read_as_it_is(attention):
     memory = flatten(compiled_recall(memory="unique")(timesteps))
     read = quick_jit(lambda memory, timesteps: agent.act(memory, timesteps, agent.embed()))
     output = read(memory, flatten(timesteps))
-    assert output.beliefs.shape[0] == 1
     planner = eqx.filter(agent.planner, eqx.is_array)
     changed = eqx.tree_at(lambda a: a.planner, agent, jax.tree.map(lambda x: x + 1, planner))
     without = quick_jit(lambda memory, timesteps: changed.act(memory, timesteps, changed.embed()))

@@ -10,6 +10,7 @@ import pytest
 
 import rapidtask.learning.trainer as trainer_module
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.episodic import MOST_PARTS
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.memory import empty_memory
 from rapidtask.envs.registry import MemoryPlanning
@@ -17,19 +18,18 @@ from rapidtask.errors import InputError
 from rapidtask.learning.agent_files import CHECKPOINTS
 from rapidtask.learning.checkpoint import list_checkpoints, read_checkpoint
 from rapidtask.learning.logs import read_log
-from rapidtask.learning.losses import Samples, normalise, prepare, targets_of
+from rapidtask.learning.losses import Samples, normalise, prepare
 from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
 from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.update import (
-    MOST_CHUNKS,
     LearnerState,
     Updater,
     draw_iterations,
     draw_steps,
     minibatch_order,
 )
-from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WORLD, tiny_run
+from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WHOLE_ROLLOUTS, WORLD, tiny_run
 
 NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1
 ALL = NUM_ENVS * NUM_STEPS
@@ -165,7 +165,7 @@ def test_random_iterations_act_on_plans_as_far_as_drawn(rollout, environment, mo
 
 
 def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
-    samples = prepare(agent, AT_ONCE, rollout, agent.embed(), on_policy=True)
+    samples = prepare(agent, AT_ONCE, rollout)
     samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
     surprising = jnp.arange(ALL) % 10 == 0
     advantage = jnp.where(surprising, -3.0, 0.1)
@@ -223,18 +223,6 @@ def test_unrolling_gives_what_acting_gave(config, environment):
     np.testing.assert_allclose(log_probability, rollout.log_probability, atol=1e-5)
 
 
-def test_later_passes_are_corrected_for_the_change_of_weights(shuffled_update, rollout):
-    """Off-policy targets of single steps are those of whole sequences under the new weights."""
-    agent = shuffled_update[0].agent
-    prepared = eqx.filter_jit(lambda a: prepare(a, AT_ONCE, rollout, a.embed(), on_policy=False))(agent)
-    output, _ = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed()))(agent)
-    log_probability = log_probability_of(output.logits[:-1], rollout.actions)
-    targets = targets_of(rollout, output.value, log_probability, AT_ONCE)
-    np.testing.assert_allclose(prepared.value_target, targets.values, atol=1e-5)
-    np.testing.assert_allclose(prepared.advantage, targets.advantages, atol=1e-5)
-    assert abs(output.value - rollout.values).max() > 0.01
-
-
 @pytest.mark.parametrize(
     ("num_samples", "minibatch_size", "num_ignored"), [(104, 32, 8), (50, 16, 0), (20, 64, 3), (60, 7, 2)]
 )
@@ -262,7 +250,7 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     minibatch_size = min(minibatch_size, num_samples)
     num_minibatches, num_chunks, per_chunk = order.shape
     assert (num_minibatches, num_chunks * per_chunk) == (num_samples // minibatch_size, minibatch_size)
-    assert num_chunks == {32: MOST_CHUNKS, 16: MOST_CHUNKS, 20: 10, 7: 7}[minibatch_size]
+    assert num_chunks == {32: MOST_PARTS, 16: MOST_PARTS, 20: 10, 7: 7}[minibatch_size]
     assert len(np.unique(order)) == order.size
     # What is left over is first of all what never happened.
     left_over = num_samples - order.size
@@ -325,7 +313,6 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
     ("options", "named"),
     [
         ({"num_envs": 0}, "num_envs is 0"),
-        ({"passes": 0}, "passes is 0"),
         ({"minibatch_size": 0}, "minibatch_size is 0, expected at least 1"),
         ({"learned_share": 0.0}, "learned_share is 0.0, expected above 0"),
         ({"rollout_steps": -1}, "rollout_steps is -1"),
@@ -337,12 +324,19 @@ def test_options_that_make_no_run_are_refused(options, named):
 
 
 @pytest.mark.parametrize(
-    ("agent", "shuffle"), [(LSTM, True), (replace(EPN, iterations=2), False), (EPN, True)]
+    ("agent", "options", "named"),
+    [
+        (LSTM, {}, "shuffle: a recurrent agent"),
+        (LSTM, {"shuffle": False, "learned_share": 1.0}, "ratio_clip: only shuffled"),
+        (EPN, {"shuffle": False, "ratio_clip": None}, "learned_share: only shuffled"),
+        (LSTM, {"random_iterations": True, **WHOLE_ROLLOUTS}, "random_iterations: only the EPN"),
+        (replace(EPN, iterations=2), {"random_iterations": True, **WHOLE_ROLLOUTS}, "random_iterations"),
+        (EPN, {"random_iterations": True}, "random_iterations: only the EPN"),
+    ],
 )
-def test_random_iterations_are_refused_where_they_would_do_nothing(agent, shuffle):
-    learning = replace(LEARNING, random_iterations=True, shuffle=shuffle)
-    with pytest.raises(InputError, match="random_iterations: only the EPN"):
-        Trainer(WORLD.make(), agent, learning, total_steps=100, seed=0)
+def test_options_that_would_do_nothing_are_refused(agent, options, named):
+    with pytest.raises(InputError, match=named):
+        Trainer(WORLD.make(), agent, replace(LEARNING, **options), total_steps=100, seed=0)
 
 
 # Two by two cells, up and down (left and right) lead to the same place, and the first goal is one of the
@@ -372,7 +366,10 @@ def closed_form(step: int, at_goal: bool, before: bool) -> float:
             replace(EPNConfig(), width=32, iterations=1, block="residual", write="before"),
             {"learning_rate": 5e-3},
         ),
-        (replace(LSTM, torso_width=32, width=32, policy_width=32), {"learning_rate": 5e-3}),
+        (
+            replace(LSTM, torso_width=32, width=32, policy_width=32),
+            {"learning_rate": 5e-3, **WHOLE_ROLLOUTS},
+        ),
     ],
     ids=["epn", "lstm"],
 )

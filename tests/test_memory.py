@@ -18,8 +18,7 @@ from epn_histories import (
     quick_jit,
     random_history,
 )
-from rapidtask.agents.epn import most_recent
-from rapidtask.agents.memory import empty_memory, remember
+from rapidtask.agents.memory import empty_memory, most_recent, remember
 from rapidtask.envs.environment import TimeStep
 from rapidtask.viewer.value_readout import known_distance, known_edges
 from rapidtask.worlds import Rules

@@ -10,7 +10,7 @@ import pytest
 from dm_env import specs
 
 from rapidtask.agents import AGENTS, make_agent
-from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
@@ -28,6 +28,7 @@ from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.views.frame_build import build_store
 from rapidtask.views.frame_store import FrameError, FrameStore
+from tiny_training import WHOLE_ROLLOUTS
 
 SYMBOLS = 20
 
@@ -149,7 +150,7 @@ def test_batches_and_dm_env_show_the_same(options):
 def test_an_agent_of_pixels_is_trained_and_evaluated(options):
     """One iteration changes the vision network, and the agent then acts in an evaluation."""
     environment = options.make()
-    config = LearningConfig(num_envs=2, minibatch_size=14, passes=1)
+    config = LearningConfig(num_envs=2, minibatch_size=14, **WHOLE_ROLLOUTS)
     agent_config = LSTMConfig(embedding_width=8)
     trainer = Trainer(environment, agent_config, config, total_steps=14, seed=0)
     state = trainer.init(environment)
@@ -167,7 +168,7 @@ def test_an_agent_of_pixels_is_trained_and_evaluated(options):
 def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options):
     """The encoder is fitted to the worlds' frames and stays; a minibatch looks up each step's own world."""
     environment = options.make()
-    config = LearningConfig(num_envs=4, minibatch_size=8, passes=2)
+    config = LearningConfig(num_envs=4, minibatch_size=8)
     trainer = Trainer(environment, replace(epn_for("fast"), width=8), config, total_steps=28, seed=0)
     state = trainer.init(environment)
     weights = lambda s: jax.tree.map(np.array, eqx.filter(s.learner.agent, eqx.is_array))  # noqa: E731

@@ -89,7 +89,7 @@ def test_the_card_says_how_the_agent_came_to_be(shipped):
 def test_the_training_command_gives_the_configuration_back(monkeypatch):
     from rapidtask.commands import train
 
-    config = replace(tiny_run(passes=2, shuffle=False), seed=3, curriculum=(2,))
+    config = replace(tiny_run(lambda_=0.5, shuffle=False), seed=3)
     words = training_command(config).split()
     seen = []
     monkeypatch.setattr(train, "run", lambda config, *args, **kwargs: seen.append(config) or _Done())

@@ -11,10 +11,10 @@ import pytest
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.lstm import LSTMConfig
-from rapidtask.agents.merlin import MerlinConfig, View, inverse_lengths, later_rows
-from rapidtask.agents.mra import MRAConfig, contrastive_loss
-from rapidtask.agents.slots import SlotMemory, attention_weights, join_rows, visible_rows
+from rapidtask.agents.rivals.lstm import LSTMConfig
+from rapidtask.agents.rivals.merlin import MerlinConfig, View, inverse_lengths, later_rows
+from rapidtask.agents.rivals.mra import MRAConfig, contrastive_loss
+from rapidtask.agents.rivals.slots import SlotMemory, attention_weights, join_rows, visible_rows
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 

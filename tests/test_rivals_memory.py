@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from rapidtask.agents.lstm import LSTMConfig
-from rapidtask.agents.merlin import MerlinConfig
-from rapidtask.agents.mra import MRAConfig
+from rapidtask.agents.rivals.lstm import LSTMConfig
+from rapidtask.agents.rivals.merlin import MerlinConfig
+from rapidtask.agents.rivals.mra import MRAConfig
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 NUM_SYMBOLS, NUM_DISTRACTORS, NUM_ACTIONS = 16, 4, 5

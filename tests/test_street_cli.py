@@ -67,7 +67,6 @@ def test_a_city_by_file(capsys, tmp_path):
         ("evaluate --world streetlearn --world.pool-size 0", "the size of the pool is 0"),
         ("evaluate --world streetlearn --world.city small.gexf", "small: 1 intersections, but"),
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
-        ("train --world streetlearn --curriculum 3 --out run", "curriculum: only the Memory&Planning Game"),
         ("cities show atlantis", "atlantis: no such city or file"),
         ("cities show train", "train: stands for 12 cities; name one"),
         ("cities list --cities none", "none: no such directory of cities"),

@@ -22,8 +22,9 @@ from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
 from rapidtask.worlds.street_stream import StreetPoolStream
+from tiny_training import WHOLE_ROLLOUTS
 
-LEARNING = LearningConfig(num_envs=4, minibatch_size=44)
+LEARNING = LearningConfig(num_envs=4, minibatch_size=44, **WHOLE_ROLLOUTS)
 
 
 @pytest.fixture(autouse=True)
@@ -133,25 +134,6 @@ def test_the_pool_follows_from_seed_and_iteration():
         assert (seen[1] != seen[2]).any()
     with TrainingWorlds(streets(seed=1)) as other:
         assert (tables(other.environment) != seen[0]).any()
-
-
-def test_curriculum_goes_through_its_sizes():
-    config = RunConfig(
-        MemoryPlanning(size=4, episode_steps=10), AGENTS["lstm"](), LEARNING, "fast", 0, 8 * 44, (2, 3)
-    )
-    with TrainingWorlds(config) as worlds:
-        trainer = make_trainer(config, worlds)
-        assert trainer.num_iterations == 8
-        state = trainer.init(worlds.environment)
-        sizes = []
-        for iteration in range(8):
-            state = worlds.enter(state, iteration, trainer)
-            sizes.append(int(worlds.environment.pool.worlds.num_states[0]))
-            places = np.asarray(state.actors.env_states.state)
-            assert (places < sizes[-1]).all()
-        assert sizes == [4, 9, 16, 16, 16, 16, 16, 16]
-    with pytest.raises(InputError, match="curriculum: only the Memory&Planning Game"):
-        TrainingWorlds(RunConfig(streets().world, curriculum=(3,)))
 
 
 def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path, monkeypatch, pools):

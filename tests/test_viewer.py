@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rapidtask.agents.agent import Linear
-from rapidtask.agents.lstm import LSTMConfig
+from rapidtask.agents.layers import Linear
+from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.cli import main
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.street_options import StreetLearn

@@ -24,7 +24,7 @@ from rapidtask.commands.train import Train
 from rapidtask.commands.watch import Watch
 from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
 from rapidtask.errors import InputError
-from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.config import RECIPES, epn_for, learning_for
 
 CHOICES: dict[str, Sequence[str]] = {
     "world": tuple(DOMAINS),
@@ -109,7 +109,7 @@ def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> ty
         # What does not learn acts in worlds that nothing was learned in.
         "world": world if "learning" in names else world.held_out(),
         "agent": agent,
-        "learning": RECIPES[recipe],
+        "learning": learning_for(recipe, chosen["agent"]),
     }
     fields = [
         (name, type(default), dataclasses.field(default=default, kw_only=True))

@@ -14,7 +14,7 @@ from typing import Any
 import rapidtask
 from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, domain_name
-from rapidtask.learning.config import RECIPES, epn_for
+from rapidtask.learning.config import epn_for, learning_for
 from rapidtask.learning.run_config import RunConfig, agent_name
 
 
@@ -51,11 +51,9 @@ def training_command(config: RunConfig) -> str:
     words = ["rapidtask", "train", "--world", domain, "--agent", name, "--recipe", recipe]
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)
-    words += _flags("learning", config.learning, RECIPES[recipe])
-    if config.curriculum:
-        words += ["--curriculum", *map(str, config.curriculum)]
+    words += _flags("learning", config.learning, learning_for(recipe, name))
     # Options that this module does not know by name still belong to the command.
-    known = {"world", "agent", "learning", "recipe", "seed", "steps", "curriculum"}
+    known = {"world", "agent", "learning", "recipe", "seed", "steps"}
     words += _flags("", config, RunConfig(), leave_out=known)
     return shlex.join([*words, "--steps", str(config.steps), "--seed", str(config.seed)])
 

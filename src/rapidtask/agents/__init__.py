@@ -8,9 +8,9 @@ from jaxtyping import PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.agents.lstm import LSTMConfig
-from rapidtask.agents.merlin import MerlinConfig
-from rapidtask.agents.mra import MRAConfig
+from rapidtask.agents.rivals.lstm import LSTMConfig
+from rapidtask.agents.rivals.merlin import MerlinConfig
+from rapidtask.agents.rivals.mra import MRAConfig
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 

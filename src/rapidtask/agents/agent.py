@@ -12,10 +12,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
 from rapidtask.agents.encoders import Embeddings, Encoder
-from rapidtask.agents.fast_gradients import add_to_rows, product
 from rapidtask.envs.environment import TimeStep
 
 AgentState = Any
@@ -31,12 +30,6 @@ class AgentOutput(eqx.Module):
     """Baseline: expected discounted return."""
     auxiliary_loss: Float[Array, "*B"]
     """The agent's own losses at this step (reconstruction, contrastive); only `unroll` need fill it."""
-    beliefs: Float[Array, "I *B N D"] | None = None
-    """Every row of a planner over memory rows after every iteration, for analysis."""
-
-    def without_beliefs(self) -> AgentOutput:
-        """The output without the planner's rows, whose axes differ from the others'."""
-        return AgentOutput(self.logits, self.value, self.auxiliary_loss)
 
 
 class Agent(eqx.Module):
@@ -80,44 +73,3 @@ def where_first(first: Bool[Array, " B"], fresh: AgentState, state: AgentState) 
     return jax.tree.map(
         lambda new, old: jnp.where(first.reshape(first.shape + (1,) * (old.ndim - 1)), new, old), fresh, state
     )
-
-
-class Mlp(eqx.Module):
-    """Dense layers with ReLU in between, on the last axis of any array."""
-
-    layers: list[Linear]
-
-    def __init__(self, sizes: tuple[int, ...], key: PRNGKeyArray):
-        keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = [Linear(i, o, k) for i, o, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
-
-    def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:
-        """Apply the layers."""
-        for layer in self.layers[:-1]:
-            x = jax.nn.relu(layer(x))
-        return self.layers[-1](x)
-
-
-class Linear(eqx.Module):
-    """x W + b on the last axis of any array, weight `[I, O]`.
-
-    Leading axes are flattened into one product: XLA's CPU back end runs that several times faster than a
-    product with batch axes.
-    """
-
-    weight: Float[Array, "I O"]
-    bias: Float[Array, " O"] | None
-
-    def __init__(
-        self, num_in: int, num_out: int, key: PRNGKeyArray, *, bias: bool = True, scale: float = 1.0
-    ):
-        # Truncated normal of variance scale² / fan-in, as Sonnet and Haiku initialise.
-        self.weight = scale * jax.random.truncated_normal(key, -2, 2, (num_in, num_out)) / jnp.sqrt(num_in)
-        self.bias = jnp.zeros(num_out) if bias else None
-
-    def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:
-        """Apply the layer."""
-        y = product(x.reshape(-1, x.shape[-1]), self.weight)
-        if self.bias is not None:
-            y = add_to_rows(y, self.bias)
-        return y.reshape(*x.shape[:-1], -1)

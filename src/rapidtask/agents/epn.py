@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,16 +10,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import Agent, AgentOutput, Linear, Mlp
+from rapidtask.agents.agent import AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
-from rapidtask.agents.memory import Memory, empty_memory, remember
+from rapidtask.agents.episodic import EpisodicAgent
+from rapidtask.agents.layers import Linear, Mlp
+from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
-
-SLOT_BUCKET = 16
-"""Memories are planned over in the smallest bucket that holds their rows; buckets start as its multiples."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,18 @@ class EPNConfig:
         return min(spec.episode_steps, spec.num_observations * spec.num_actions * outcomes)
 
 
-class EPN(Agent):
+class Plan(eqx.Module):
+    """What the planner makes of memories."""
+
+    memory: Memory
+    """What the belief's rows are about: the memory, or its k most recent rows (Nxk)."""
+    beliefs: list[Float[Array, "B N D"]]
+    """The belief before planning and after each iteration."""
+    attention: list[Float[Array, "B H N M"]]
+    """If asked for: how much, in each iteration, the belief's rows attend to the memory's."""
+
+
+class EPN(EpisodicAgent):
     """Remembers transitions, plans over them by iterated self-attention, acts on the planner's summary."""
 
     encoder: Encoder
@@ -128,25 +137,8 @@ class EPN(Agent):
         """See `Agent`."""
         return empty_memory(batch_size, self.num_slots)
 
-    def step(self, state: Memory, timestep: TimeStep, embeddings: Embeddings):
-        """See `Agent`."""
-        before, after = self.recall(state, timestep)
-        return self.act(before, timestep, embeddings, bucketed=True), after
-
-    def unroll(self, state: Memory, timesteps: TimeStep, embeddings: Embeddings):
-        """See `Agent`: memories are ids, so all steps are planned at once."""
-        memories, state = self.recall_all(state, timesteps)
-        num_steps, batch_size = timesteps.action.shape
-        flatten = lambda x: x.reshape(num_steps * batch_size, *x.shape[2:])  # noqa: E731
-        if embeddings.table.ndim == 3:
-            tiled = jnp.tile(embeddings.table, (num_steps, 1, 1))
-            embeddings = eqx.tree_at(lambda e: e.table, embeddings, tiled)
-        output = self.act(jax.tree.map(flatten, memories), jax.tree.map(flatten, timesteps), embeddings)
-        unflatten = lambda x: x.reshape(num_steps, batch_size, *x.shape[1:])  # noqa: E731
-        return jax.tree.map(unflatten, output.without_beliefs()), state
-
     def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
-        """The memory to plan over at this timestep, and the memory after it."""
+        """See `EpisodicAgent`."""
         unique, arrival = self.config.memory == "unique", self.config.boundary == "arrival"
         after = remember(memory, timestep, unique=unique, arrival=arrival)
         if self.config.write == "before":
@@ -155,88 +147,73 @@ class EPN(Agent):
         count = jnp.where(timestep.first[:, None], 0, memory.count)
         return eqx.tree_at(lambda m: m.count, memory, count), after
 
-    def recall_all(self, memory: Memory, timesteps: TimeStep) -> tuple[Memory, Memory]:
-        """The memories `[T, B]` to plan over at each timestep, and the memory after the last."""
-
-        def step(memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
-            before, after = self.recall(memory, timestep)
-            return after, before
-
-        memory, memories = jax.lax.scan(step, memory, timesteps)
-        return memories, memory
-
     def act(
         self,
         memory: Memory,
         timestep: TimeStep,
         embeddings: Embeddings,
-        *,
-        bucketed: bool = False,
-        iterations: int | None = None,
-        read_after: Int[Array, " B"] | None = None,
+        iterations: Int[Array, " B"] | None = None,
     ) -> AgentOutput:
-        """Plan over memories `[B]` and choose.
+        """See `EpisodicAgent`."""
+        plan = self.plan(memory, timestep, embeddings)
+        belief = plan.beliefs[-1]
+        if iterations is not None:
+            belief = jnp.stack(plan.beliefs)[iterations, jnp.arange(len(belief))]
+        return self.decide(self.read(belief, plan.memory, timestep, embeddings), timestep, embeddings)
+
+    def plan(
+        self,
+        memory: Memory,
+        timestep: TimeStep,
+        embeddings: Embeddings,
+        iterations: int | None = None,
+        *,
+        with_attention: bool = False,
+    ) -> Plan:
+        """Plan over memories `[B]`, for as many iterations as configured or given.
 
         Args:
             memory: what to plan over.
             timestep: where the agents are and want to go.
             embeddings: embedded observation table.
-            bucketed: plan in as few slots as the fullest memory needs. One program per number of slots is
-                compiled, and the beliefs, whose shape would depend on it, are left out.
-            iterations: planner iterations, if other than configured.
-            read_after: iterations after which each memory's plan is acted on, if not after the last.
+            iterations: how long to plan.
+            with_attention: whether to keep the weights with which rows attend to rows.
         """
         iterations = self.config.iterations if iterations is None else iterations
-        act = lambda cut: self._plan_and_act(cut, timestep, embeddings, iterations, read_after)  # noqa: E731
-        return in_fewest_slots(memory, lambda cut: act(cut).without_beliefs()) if bucketed else act(memory)
+        rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
+        if isinstance(self.planner, AllToAll):
+            bias = self._bias(memory, memory, embeddings)
+            beliefs = self.planner(rows, bias, iterations)
+            attention = [self.planner.block.weights(b, None, bias) for b in beliefs[:-1] if with_attention]
+            return Plan(memory, beliefs, attention)
+        recent, belief = most_recent(memory, rows, self.config.k)
+        bias = self._bias(recent, memory, embeddings)
+        beliefs = self.planner(belief, rows, bias, self._bias(recent, recent, embeddings), iterations)
+        attention = [self.planner.to_memory.weights(b, rows, bias) for b in beliefs[:-1] if with_attention]
+        return Plan(recent, beliefs, attention)
 
-    def _plan_and_act(
-        self,
-        memory: Memory,
-        timestep: TimeStep,
-        embeddings: Embeddings,
-        iterations: int,
-        read_after: Int[Array, " B"] | None,
-    ) -> AgentOutput:
-        here, goal = timestep.observation, timestep.goal
-        similarity = embeddings.similarity
-        rows = self.row(memory, here, goal, embeddings)
-        memory, beliefs = self._plan(memory, rows, embeddings, iterations)
-
-        belief = beliefs[-1]
-        if read_after is not None:
-            belief = jnp.stack(beliefs)[read_after - 1, jnp.arange(len(here))]
-        read = belief + embeddings.project(self.state_in.weight, here)[:, None]
+    def read(
+        self, belief: Float[Array, "B N D"], memory: Memory, timestep: TimeStep, embeddings: Embeddings
+    ) -> Float[Array, "B D"]:
+        """Summarise a belief, whose rows are those of the memory, for the current state: max-pooling."""
+        here = timestep.observation
+        belief = belief + embeddings.project(self.state_in.weight, here)[:, None]
         if self.readout_match is not None:
-            read += similarity(memory.origin, here[:, None])[..., None] * self.readout_match[0]
-            read += similarity(memory.successor, here[:, None])[..., None] * self.readout_match[1]
-        readout = self.readout(read)
+            for end, gain in zip((memory.origin, memory.successor), self.readout_match, strict=True):
+                belief += embeddings.similarity(end, here[:, None])[..., None] * gain
         mask = memory.mask
-        best = jnp.max(jnp.where(mask[..., None], readout, -jnp.inf), axis=1)
-        summary = jnp.where(mask.any(-1, keepdims=True), best, 0.0)
+        best = jnp.max(jnp.where(mask[..., None], self.readout(belief), -jnp.inf), axis=1)
+        return jnp.where(mask.any(-1, keepdims=True), best, 0.0)
 
+    def decide(self, summary: Float[Array, "B D"], timestep: TimeStep, embeddings: Embeddings) -> AgentOutput:
+        """Policy and baseline from the planner's summary, the current state and the goal."""
+        here, goal = timestep.observation, timestep.goal
         hidden = jnp.concatenate([summary, embeddings.look_up(here), embeddings.look_up(goal)], axis=-1)
         hidden = self.policy.layers[0](hidden)
         if self.policy_match is not None:
-            hidden += similarity(here, goal)[:, None] * self.policy_match
+            hidden += embeddings.similarity(here, goal)[:, None] * self.policy_match
         features = jax.nn.relu(self.policy.layers[1](jax.nn.relu(hidden)))
-        return AgentOutput(
-            logits=self.logits(features),
-            value=self.value(features)[..., 0],
-            auxiliary_loss=jnp.zeros(here.shape),
-            beliefs=jnp.stack(beliefs),
-        )
-
-    def _plan(
-        self, memory: Memory, rows: Float[Array, "B N D"], embeddings: Embeddings, iterations: int
-    ) -> tuple[Memory, list[Array]]:
-        """The memory rows that hold the belief, and the belief after each iteration."""
-        if isinstance(self.planner, AllToAll):
-            return memory, self.planner(rows, self._bias(memory, memory, embeddings), iterations)
-        recent, belief = most_recent(memory, rows, self.config.k)
-        to_memory = self._bias(recent, memory, embeddings)
-        to_itself = self._bias(recent, recent, embeddings)
-        return recent, self.planner(belief, rows, to_memory, to_itself, iterations)
+        return AgentOutput(self.logits(features), self.value(features)[..., 0], jnp.zeros(here.shape))
 
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
         """What each row's attention to each other is given: counts, and matching places."""
@@ -294,41 +271,3 @@ class RowEmbedding(eqx.Module):
                 rows += embeddings.similarity(memory.successor, place[:, None])[..., None] * gain[0]
                 rows += embeddings.similarity(memory.origin, place[:, None])[..., None] * gain[1]
         return rows
-
-
-def slot_buckets(num_slots: int) -> Sequence[int]:
-    """Numbers of slots that programs are compiled for: each at most 16 or a quarter larger than the last.
-
-    Programs take seconds to compile, and memories of every step may have thousands of slots.
-    """
-    buckets = [SLOT_BUCKET]
-    while buckets[-1] < num_slots:
-        power = 1 << (buckets[-1].bit_length() - 1)
-        buckets.append(buckets[-1] + max(SLOT_BUCKET, power // 4))
-    return [*buckets[:-1], num_slots]
-
-
-def in_fewest_slots(memory: Memory, function):
-    """`function(memory)` on the memory cut to the smallest bucket of slots that holds every row in use."""
-    buckets = slot_buckets(memory.origin.shape[-1])
-    bucket = jnp.searchsorted(jnp.asarray(buckets), memory.size.max())
-    branches = [lambda m, n=n: function(m.first_slots(n)) for n in buckets]
-    return jax.lax.switch(bucket, branches, memory)
-
-
-def most_recent(memory: Memory, rows: Float[Array, "B N D"], k: int) -> tuple[Memory, Float[Array, "B K D"]]:
-    """The k rows written last."""
-    k = min(k, memory.origin.shape[-1])
-    _, index = jax.lax.top_k(jnp.where(memory.mask, memory.written, -1), k)
-    take = lambda x: jnp.take_along_axis(x, index, axis=1)  # noqa: E731
-    recent = Memory(
-        take(memory.origin),
-        take(memory.action),
-        take(memory.successor),
-        take(memory.count),
-        take(memory.written),
-        memory.steps,
-        memory.observation,
-        memory.goal,
-    )
-    return recent, jnp.take_along_axis(rows, index[..., None], axis=1)

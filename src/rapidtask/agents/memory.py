@@ -10,6 +10,9 @@ few slots. Rows are ids, not embeddings: they are embedded with the current weig
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -17,6 +20,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from rapidtask.agents.agent import where_first
 from rapidtask.envs.environment import TimeStep
+
+SLOT_BUCKET = 16
+"""Memories are planned over in the smallest bucket that holds their rows; buckets start as its multiples."""
+
+Result = TypeVar("Result")
 
 
 class Memory(eqx.Module):
@@ -57,19 +65,12 @@ class Memory(eqx.Module):
     def first_slots(self, num_slots: int) -> Memory:
         """The memory cut to its first slots; the others must be unused."""
 
-        def cut(rows: Array) -> Array:
-            return jax.lax.slice_in_dim(rows, 0, num_slots, axis=rows.ndim - 1)
+        return self.each_row(lambda rows: jax.lax.slice_in_dim(rows, 0, num_slots, axis=rows.ndim - 1))
 
-        return Memory(
-            cut(self.origin),
-            cut(self.action),
-            cut(self.successor),
-            cut(self.count),
-            cut(self.written),
-            self.steps,
-            self.observation,
-            self.goal,
-        )
+    def each_row(self, function: Callable[[Array], Array]) -> Memory:
+        """The memory with a function applied to every array of rows."""
+        rows = (self.origin, self.action, self.successor, self.count, self.written)
+        return Memory(*map(function, rows), self.steps, self.observation, self.goal)
 
 
 def empty_memory(batch_size: int, num_slots: int) -> Memory:
@@ -130,3 +131,31 @@ def remember(memory: Memory, timestep: TimeStep, *, unique: bool, arrival: bool)
         observation=timestep.observation,
         goal=timestep.goal,
     )
+
+
+def slot_buckets(num_slots: int) -> Sequence[int]:
+    """Numbers of slots that programs are compiled for: each at most 16 or a quarter larger than the last.
+
+    Programs take seconds to compile, and memories of every step may have thousands of slots.
+    """
+    buckets = [SLOT_BUCKET]
+    while buckets[-1] < num_slots:
+        power = 1 << (buckets[-1].bit_length() - 1)
+        buckets.append(buckets[-1] + max(SLOT_BUCKET, power // 4))
+    return [*buckets[:-1], num_slots]
+
+
+def in_fewest_slots(memory: Memory, function: Callable[[Memory], Result]) -> Result:
+    """`function(memory)` on the memory cut to the smallest bucket of slots that holds every row in use."""
+    buckets = slot_buckets(memory.origin.shape[-1])
+    bucket = jnp.searchsorted(jnp.asarray(buckets), memory.size.max())
+    branches = [lambda m, n=n: function(m.first_slots(n)) for n in buckets]
+    return jax.lax.switch(bucket, branches, memory)
+
+
+def most_recent(memory: Memory, rows: Float[Array, "B N D"], k: int) -> tuple[Memory, Float[Array, "B K D"]]:
+    """The k rows written last."""
+    k = min(k, memory.origin.shape[-1])
+    _, index = jax.lax.top_k(jnp.where(memory.mask, memory.written, -1), k)
+    recent = memory.each_row(lambda x: jnp.take_along_axis(x, index, axis=1))
+    return recent, jnp.take_along_axis(rows, index[..., None], axis=1)

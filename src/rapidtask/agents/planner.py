@@ -9,24 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rapidtask.agents.agent import Linear, Mlp
-from rapidtask.agents.fast_gradients import normalise
+from rapidtask.agents.layers import LayerNorm, Linear, Mlp
 
 BlockName = Literal["paper", "residual", "norm_after", "no_norm"]
-
-
-class LayerNorm(eqx.Module):
-    """Normalisation of the last axis with a learned scale and offset."""
-
-    scale: Float[Array, " D"]
-    offset: Float[Array, " D"]
-
-    def __init__(self, width: int):
-        self.scale, self.offset = jnp.ones(width), jnp.zeros(width)
-
-    def __call__(self, x: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
-        """Normalise."""
-        return normalise(x, self.scale, self.offset)
 
 
 class Attention(eqx.Module):
@@ -51,11 +36,17 @@ class Attention(eqx.Module):
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B Q D"]:
         """Attend; a bias of -inf hides a row (not all of them)."""
-        q = self._heads(self.to_query(queries))
-        k, v = self._heads(self.to_key(rows)), self._heads(self.to_value(rows))
-        logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
-        mixed = jnp.einsum("bhqn,bhnd->bhqd", jax.nn.softmax(logits, axis=-1), v)
+        values = self._heads(self.to_value(rows))
+        mixed = jnp.einsum("bhqn,bhnd->bhqd", self.weights(queries, rows, bias), values)
         return self.to_output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
+
+    def weights(
+        self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
+    ) -> Float[Array, "B H Q N"]:
+        """How much each query attends to each row."""
+        q, k = self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
+        logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
+        return jax.nn.softmax(logits, axis=-1)
 
     def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         split = x.reshape(*x.shape[:2], self.num_heads, -1)
@@ -87,16 +78,29 @@ class Block(eqx.Module):
         self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None, bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B Q D"]:
         """One iteration of `belief` attending to `rows`, or to itself if there are none."""
-        norm = self.attention_norm or (lambda x: x)
+        attended = self.attention(*self._attended(belief, rows), bias)
         if self.name == "norm_after":
-            attended = norm(self.attention(belief, belief if rows is None else rows, bias))
-        else:
-            queries = norm(belief)
-            attended = self.attention(queries, queries if rows is None else norm(rows), bias)
+            assert self.attention_norm is not None
+            attended = self.attention_norm(attended)
         if self.mlp_norm is None:
             return self.mlp(jax.nn.relu(belief + attended))
         belief = belief + attended
         return belief + self.mlp(self.mlp_norm(belief))
+
+    def weights(
+        self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None, bias: Float[Array, "B H Q N"]
+    ) -> Float[Array, "B H Q N"]:
+        """The attention weights of that iteration."""
+        return self.attention.weights(*self._attended(belief, rows), bias)
+
+    def _attended(
+        self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None
+    ) -> tuple[Float[Array, "B Q D"], Float[Array, "B N D"]]:
+        """The queries, and the rows they attend to."""
+        before = self.attention_norm if self.name in ("paper", "residual") else None
+        norm = before or (lambda x: x)
+        queries = norm(belief)
+        return queries, queries if rows is None else norm(rows)
 
 
 class AllToAll(eqx.Module):
@@ -107,11 +111,11 @@ class AllToAll(eqx.Module):
     def __call__(
         self, rows: Float[Array, "B N D"], bias: Float[Array, "B H N N"], iterations: int
     ) -> list[Float[Array, "B N D"]]:
-        """All rows after each iteration; without iterations, the rows."""
+        """All rows before planning and after each iteration."""
         beliefs = [rows]
         for _ in range(iterations):
             beliefs.append(self.block(beliefs[-1], None, bias))
-        return beliefs[1:] or beliefs
+        return beliefs
 
 
 class MostRecent(eqx.Module):
@@ -128,9 +132,9 @@ class MostRecent(eqx.Module):
         bias_to_itself: Float[Array, "B H K K"],
         iterations: int,
     ) -> list[Float[Array, "B K D"]]:
-        """The belief after each iteration; without iterations, as it was given."""
+        """The belief before planning and after each iteration."""
         beliefs = [belief]
         for _ in range(iterations):
             attended = self.to_memory(beliefs[-1], rows, bias_to_memory)
             beliefs.append(self.to_itself(attended, None, bias_to_itself))
-        return beliefs[1:] or beliefs
+        return beliefs

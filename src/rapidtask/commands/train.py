@@ -42,8 +42,6 @@ class Train:
     """Seed of weights, worlds and actions."""
     resume: bool = False
     """Go on from the newest checkpoint in --out."""
-    curriculum: tuple[int, ...] = ()
-    """Grid sizes to train on first, for example 3."""
     distributed: str | None = None
     """Join other processes: coordinator:port,process_id,num_processes, or "auto" (cluster's variables)."""
 
@@ -53,9 +51,7 @@ class Train:
             split_cpu(self.learning.cpu_devices)
         else:
             connect(self.distributed)
-        config = RunConfig(
-            self.world, self.agent, self.learning, self.recipe, self.seed, self.steps, self.curriculum
-        )
+        config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
         console = Console(stderr=True)
         display = RunDisplay(config)
         with Live(console=console, refresh_per_second=4, transient=True) as live:

@@ -29,16 +29,10 @@ class LearningConfig:
     """Draw minibatches from all steps, where the agent is not recurrent; else whole rollouts."""
     learned_share: float = 0.5
     """Share of a rollout's shuffled steps that are learned from; those with large advantages come first."""
-    passes: int = 1
-    """Times each rollout is learned from; later passes are off-policy, which V-trace corrects."""
     discount: float = 0.9
     """Discount of rewards, gamma."""
     lambda_: float = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
-    rho_bar: float = 1.0
-    """Clip of the importance ratios of temporal differences and of the policy gradient."""
-    c_bar: float = 1.0
-    """Clip of the importance ratios that carry differences backwards."""
     ratio_clip: float | None = 0.2
     """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has already
     moved this far (PPO); None for V-trace's ratios alone."""
@@ -51,8 +45,6 @@ class LearningConfig:
     minibatch: late in training they are small, and the baseline's error would drown them."""
     value_weight: float = 0.5
     """Weight of the baseline's squared error."""
-    auxiliary_weight: float = 1.0
-    """Weight of the agent's own losses (reconstruction, contrastive)."""
     random_iterations: bool = False
     """Whether the EPN learns to act after each number of planner iterations up to its own, drawn for every
     step it learns from."""
@@ -95,7 +87,26 @@ Recipe = Literal["fast", "paper"]
 RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 
 
+RECURRENT = replace(
+    FAST,
+    minibatch_size=808,
+    shuffle=False,
+    learned_share=1.0,
+    discount=0.98,
+    ratio_clip=None,
+    entropy=0.0029,
+    entropy_end=0.0006,
+    normalise_advantages=False,
+    learning_rate=0.0141,
+)
+"""Recipe `fast` for agents that learn from whole rollouts: the best of the LSTM's search on the game."""
+
 STREETS = "streetlearn"
+
+
+def learning_for(recipe: str, agent: str) -> LearningConfig:
+    """How a recipe trains an agent by default."""
+    return RECURRENT if recipe == "fast" and agent != "epn" else RECIPES[recipe]
 
 
 def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:

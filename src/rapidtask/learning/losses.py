@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.epn import EPN
+from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.learning.config import LearningConfig
@@ -33,34 +33,17 @@ class Samples(eqx.Module):
     happened: Float[Array, "*B"]
     """0 for steps to leave out."""
     memory: Memory | None
-    """Experienced transitions: what the EPN plans over."""
+    """Experienced transitions: what is acted on."""
     environment: Int[Array, "*B"]
     """Which environment of the rollout each step is from: frames are embedded per environment."""
-    read_after: Int[Array, "*B"] | None = None
-    """Planner iterations after which the EPN acts, if not after all of them."""
+    iterations: Int[Array, "*B"] | None = None
+    """Iterations of its plan after which the agent acts, if not after all of them."""
 
 
-def prepare(
-    agent: Agent, config: LearningConfig, rollout: Rollout, embeddings: Embeddings, *, on_policy: bool
-) -> Samples:
-    """Targets and memories `[T, B]` of a rollout.
-
-    Args:
-        agent: the agent with its current weights.
-        config: options of learning.
-        rollout: what to learn from.
-        embeddings: the embedded observation tables of its environments.
-        on_policy: whether the weights are still those that acted; else V-trace corrects for the change.
-    """
-    assert isinstance(agent, EPN)
+def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> Samples:
+    """Targets and memories `[T, B]` of a rollout by an agent that has not changed since."""
     memories, _ = agent.recall_all(rollout.agent_state, rollout.timesteps)
-    values, log_probability = rollout.values, rollout.log_probability
-    if not on_policy:
-        output = jax.lax.map(
-            lambda step: agent.act(step[0], step[1], embeddings, bucketed=True), (memories, rollout.timesteps)
-        )
-        values, log_probability = output.value, log_probability_of(output.logits[:-1], rollout.actions)
-    targets = targets_of(rollout, values, log_probability, config)
+    targets = targets_of(rollout, rollout.values, rollout.log_probability, config)
     memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(
         timesteps,
@@ -91,7 +74,7 @@ def targets_of(
     """V-trace targets `[T, B]` from the current baseline and log-probabilities of the actions taken."""
     # What follows a last timestep is another episode: no difference may flow back from there.
     ratios = rollout.happened * jnp.exp(log_probability - rollout.log_probability)
-    one = partial(vtrace, lambda_=config.lambda_, rho_bar=config.rho_bar, c_bar=config.c_bar)
+    one = partial(vtrace, lambda_=config.lambda_)
     inputs = (values[:-1], values[1:], rollout.rewards, rollout.discounts(config.discount), ratios)
     targets = jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
     if not config.normalise_advantages:
@@ -100,7 +83,7 @@ def targets_of(
 
 
 def sample_loss(
-    agent: Agent,
+    agent: EpisodicAgent,
     samples: Samples,
     views: Embeddings | None,
     config: LearningConfig,
@@ -115,14 +98,13 @@ def sample_loss(
         config: options of learning.
         entropy_weight: weight of the policy's entropy.
     """
-    assert isinstance(agent, EPN)
     assert samples.memory is not None
     embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
-    output = agent.act(samples.memory, samples.timestep, embeddings, read_after=samples.read_after)
+    output = agent.act(samples.memory, samples.timestep, embeddings, samples.iterations)
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
     ratio = jax.lax.stop_gradient(ratio)
-    weighted = jnp.minimum(config.rho_bar, ratio) * samples.advantage
+    weighted = jnp.minimum(1.0, ratio) * samples.advantage
     if config.ratio_clip is not None:
         weighted = jnp.where(moved_enough(ratio, samples.advantage, config.ratio_clip), 0.0, weighted)
     return actor_critic_loss(
@@ -152,7 +134,7 @@ def sequence_loss(
     log_probability = log_probability_of(acted.logits, rollout.actions)
     ratio = jnp.exp(jax.lax.stop_gradient(log_probability) - rollout.log_probability)
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
-    weighted = jnp.minimum(config.rho_bar, ratio) * targets.advantages
+    weighted = jnp.minimum(1.0, ratio) * targets.advantages
     return actor_critic_loss(
         acted, log_probability, weighted, targets.values, rollout.happened, config, entropy_weight
     )
@@ -174,8 +156,7 @@ def actor_critic_loss(
     policy = -mean(log_probability * advantage)
     value = mean(0.5 * jnp.square(value_target - output.value))
     auxiliary = mean(output.auxiliary_loss)
-    loss = policy + config.value_weight * value - entropy_weight * entropy
-    loss += config.auxiliary_weight * auxiliary
+    loss = policy + config.value_weight * value - entropy_weight * entropy + auxiliary
     return loss, {
         "policy_loss": policy,
         "value_loss": value,

@@ -17,7 +17,8 @@ from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
 
 # Earlier versions could teach an agent with labels, which agents that they trained still name.
-REMOVED_OPTIONS = {"learning": {"value_map_weight", "geometry", "ways", "advice"}}
+TEACHER = {"value_map_weight", "geometry", "ways", "advice"}
+REMOVED_OPTIONS = {"learning": TEACHER | {"passes", "rho_bar", "c_bar", "auxiliary_weight"}}
 """Options that configurations of earlier versions may name, and that are dropped."""
 EARLIER_VALUES = {"learning": {"normalise_advantages": False, "learned_share": 1.0}}
 """What agents were trained with before an option existed, where it is not the default."""
@@ -36,8 +37,6 @@ class RunConfig:
     seed: int = 0
     steps: int = 1_000_000
     """Environment steps of the whole run; schedules end there."""
-    curriculum: tuple[int, ...] = ()
-    """Grid sizes to train on before the world's own."""
 
     def to_json(self) -> dict:
         """As JSON, with the names of world and agent."""
@@ -49,7 +48,6 @@ class RunConfig:
             "recipe": self.recipe,
             "seed": self.seed,
             "steps": self.steps,
-            "curriculum": list(self.curriculum),
         }
 
     def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
@@ -61,14 +59,18 @@ class RunConfig:
 
 def run_config_from_json(data: dict) -> RunConfig:
     """The inverse of `RunConfig.to_json`; a field that is missing or unknown is named."""
+    agent = _options(AGENTS, data, "agent")
+    learning = dict(data.get("learning", {}))
+    if not isinstance(agent, EPNConfig):
+        # Earlier versions named options of shuffled steps for recurrent agents, without effect.
+        learning |= {"shuffle": False, "learned_share": 1.0, "ratio_clip": None}
     return RunConfig(
         world=_options(DOMAINS, data, "world"),
-        agent=_options(AGENTS, data, "agent"),
-        learning=_build(LearningConfig, data.get("learning", {}), "learning"),
+        agent=agent,
+        learning=_build(LearningConfig, learning, "learning"),
         recipe=data.get("recipe", "fast"),
         seed=data.get("seed", 0),
         steps=data.get("steps", 0),
-        curriculum=tuple(data.get("curriculum", ())),
     )
 
 

@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.vision import WhitenedEncoder
 from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.errors import InputError
@@ -75,6 +76,7 @@ class Trainer:
 
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(agent_config.make, environment.spec, jax.random.key(0))
+        refuse_without_effect(config, agent)
         if config.random_iterations and not (shuffles(config, agent) and agent.config.iterations > 1):
             raise InputError(
                 "random_iterations: only the EPN, with more than one iteration and shuffled steps, learns to "
@@ -162,7 +164,7 @@ def fit_vision(state: TrainState, environment: Environment) -> TrainState:
 
 def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     """What one of several devices does of a run; options that make no run are refused."""
-    for name in ("num_envs", "passes", "minibatch_size"):
+    for name in ("num_envs", "minibatch_size"):
         if getattr(config, name) < 1:
             raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
     if not 0.0 < config.learned_share <= 1.0:
@@ -179,6 +181,17 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
         num_envs=config.num_envs // num_devices,
         minibatch_size=config.minibatch_size // num_devices,
     )
+
+
+def refuse_without_effect(config: LearningConfig, agent: Agent) -> None:
+    """Refuse options that would do nothing with this agent."""
+    if config.shuffle and not isinstance(agent, EpisodicAgent):
+        raise InputError("shuffle: a recurrent agent learns from whole rollouts (--learning.no-shuffle)")
+    if not config.shuffle and (config.learned_share < 1.0 or config.ratio_clip is not None):
+        name = "ratio_clip" if config.learned_share == 1.0 else "learned_share"
+        raise InputError(
+            f"{name}: only shuffled steps have it; whole rollouts need learned_share 1 and no clip"
+        )
 
 
 def _is_shape(leaf: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Which worlds each iteration of a run trains in: smaller grids first, or fresh pools of neighbourhoods."""
+"""Which worlds each iteration of a run trains in: always the same, or fresh pools of neighbourhoods."""
 
 from __future__ import annotations
 
@@ -9,41 +9,28 @@ import equinox as eqx
 import jax
 
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.rollout import Actors
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer, TrainState
-from rapidtask.worlds.memory_planning import make_torus
-from rapidtask.worlds.world import make_pool
-
-CURRICULUM_SHARE = 0.25
-"""Share of the run spent on the sizes before the last, in equal parts."""
 
 
 class TrainingWorlds:
     """The environments of a run, numbered: which one an iteration trains in follows from the iteration alone.
 
     All have equal shapes. A street world's environment number n holds pool n of `StreetLearn.stream`, which
-    refuses held-out cities; pool n + 1 is sampled in the background meanwhile. Of a curriculum, environment n
-    is the n-th size; its rules name the size, so each has a program of its own.
+    refuses held-out cities; pool n + 1 is sampled in the background meanwhile.
     """
 
     def __init__(self, config: RunConfig) -> None:
         self._config = config
         self._stream = None
-        self._sizes: list[Environment] = []
         if isinstance(config.world, StreetLearn):
-            if config.curriculum:
-                raise InputError("curriculum: only the Memory&Planning Game has sizes to start from")
             self._stream = config.world.stream(config.seed)
             self._environment = self._take(0)
         else:
             self._environment = config.world.make()
-            self._sizes = [_smaller(config, self._environment, size) for size in config.curriculum]
-            self._sizes.append(self._environment)
-            self._environment = self._sizes[0]
         if (built := self._environment.spec) != config.world.spec:
             # The trained agent could not be loaded: that goes by the options.
             raise InputError(f"the world's options tell {config.world.spec}, but its environment is {built}")
@@ -62,7 +49,7 @@ class TrainingWorlds:
         """
         number = self.number(iteration, trainer)
         if number != self._number:
-            self._environment = self._sizes[number] if self._sizes else self._take(number)
+            self._environment = self._take(number)
             self._number = number
         if iteration > 0 and self.number(iteration - 1, trainer) != number:
             state = eqx.tree_at(lambda s: s.actors, state, _restart(self._environment, state.actors))
@@ -70,10 +57,8 @@ class TrainingWorlds:
 
     def number(self, iteration: int, trainer: Trainer) -> int:
         """Number of an iteration's environment."""
-        if self._sizes:
-            before = len(self._sizes) - 1
-            stage = int(iteration / (CURRICULUM_SHARE * trainer.num_iterations) * before) if before else 0
-            return min(stage, before)
+        if self._stream is None:
+            return 0
         return iteration // iterations_per_pool(self._environment, trainer)
 
     def close(self) -> None:
@@ -114,13 +99,3 @@ def _restart(environment: Environment, actors: Actors) -> Actors:
     # Staggered environments stay so; the others are at the start of an episode here.
     env_states = eqx.tree_at(lambda s: s.steps, env_states, actors.env_states.steps)
     return eqx.tree_at(lambda a: (a.env_states, a.timestep), actors, (env_states, timestep))
-
-
-def _smaller(config: RunConfig, environment: Environment, size: int) -> Environment:
-    world = config.world
-    if not isinstance(world, MemoryPlanning):
-        raise InputError("curriculum: only the Memory&Planning Game has sizes to start from")
-    if not 2 <= size <= world.size:
-        raise InputError(f"curriculum: size {size} is not between 2 and the world's {world.size}")
-    torus = make_torus(size, respawn=world.respawn, num_slots=world.size**2)
-    return Environment(make_pool(torus, shuffle_observations=True), environment.options)

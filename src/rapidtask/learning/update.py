@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.epn import EPN, in_fewest_slots
-from rapidtask.agents.memory import Memory
+from rapidtask.agents.episodic import MOST_PARTS, EpisodicAgent
+from rapidtask.agents.memory import Memory, in_fewest_slots
 from rapidtask.agents.vision import ResidualEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.learning.config import LearningConfig
@@ -24,9 +24,6 @@ from rapidtask.learning.rollout import Rollout, embed_table
 
 PRIORITY = 0.8
 """Power of an advantage's size in the draw of steps to learn from; 0 would draw them evenly."""
-MOST_CHUNKS = 16
-"""A shuffled minibatch is computed in up to this many equal parts, sorted by how full the memories are: the
-more parts, the fewer slots are empty, and 16 samples a part are no dearer than 64 (docs/log.md)."""
 
 
 Computed = tuple[Any, Metrics, Float[Array, ""]]
@@ -62,24 +59,17 @@ class Updater:
         """Learn from a rollout; in pixel worlds the environment holds its frames."""
         if self.axis is not None:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
-        one_pass = self._shuffled if shuffles(self.config, state.agent) else self._sequences
-        passes: list[Metrics] = []
-        for number, pass_key in enumerate(jax.random.split(key, self.config.passes)):
-            state, metrics = one_pass(
-                state, rollout, environment, entropy_weight, pass_key, on_policy=number == 0
-            )
-            passes.append(metrics)
-        return state, jax.tree.map(lambda *values: sum(values) / len(values), *passes)
+        learn = self._shuffled if shuffles(self.config, state.agent) else self._sequences
+        return learn(state, rollout, environment, entropy_weight, key)
 
-    def _shuffled(
-        self, state, rollout, environment, entropy_weight, key, *, on_policy
-    ) -> tuple[LearnerState, Metrics]:
-        """Minibatches of single steps: the EPN's output depends on its memory, not on earlier outputs."""
+    def _shuffled(self, state, rollout, environment, entropy_weight, key) -> tuple[LearnerState, Metrics]:
+        """Minibatches of single steps: what an episodic agent does depends on its memory alone."""
         agent = state.agent
-        embeddings = embed_table(agent, environment, rollout.frame_ids)
-        # Frames are embedded once a pass: their encoder is not changed by what is learned here.
-        views = None if rollout.frame_ids is None else embeddings
-        samples = prepare(agent, self.config, rollout, embeddings, on_policy=on_policy)
+        # Frames are embedded once a rollout: their encoder is not changed by what is learned here.
+        views = None
+        if rollout.frame_ids is not None:
+            views = embed_table(agent, environment, rollout.frame_ids)
+        samples = prepare(agent, self.config, rollout)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
         if self.config.learned_share < 1.0:
             key, draw = jax.random.split(key)
@@ -88,7 +78,7 @@ class Updater:
         if self.config.random_iterations:
             key, draw = jax.random.split(key)
             drawn = draw_iterations(draw, len(samples.action), agent.config.iterations)
-            samples = replace(samples, read_after=drawn)
+            samples = replace(samples, iterations=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(agent: Agent, index: Int[Array, "C S"]) -> Computed:
@@ -118,11 +108,8 @@ class Updater:
         assert samples.memory is not None
         return in_fewest_slots(samples.memory, compute)
 
-    def _sequences(
-        self, state, rollout, environment, entropy_weight, key, *, on_policy
-    ) -> tuple[LearnerState, Metrics]:
+    def _sequences(self, state, rollout, environment, entropy_weight, key) -> tuple[LearnerState, Metrics]:
         """Minibatches of whole rollouts: V-trace with the current policy and baseline."""
-        del on_policy  # Each minibatch computes its targets anew.
         num_steps, num_envs = rollout.actions.shape
         envs = sequences_per_minibatch(self.config, num_envs, num_steps)
         order = jax.random.permutation(key, num_envs)[: num_envs // envs * envs].reshape(-1, envs)
@@ -172,15 +159,16 @@ class Updater:
 def shuffles(config: LearningConfig, agent: Agent) -> bool:
     """Whether minibatches are drawn from single steps."""
     # A network that sees is trained on the frames of few environments, then, and all their steps.
-    return config.shuffle and isinstance(agent, EPN) and not isinstance(agent.encoder, ResidualEncoder)
+    trains_on_frames = isinstance(agent.encoder, ResidualEncoder)
+    return config.shuffle and isinstance(agent, EpisodicAgent) and not trains_on_frames
 
 
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
     """Parameter updates made from one rollout of so many environments and steps."""
     if shuffles(config, agent):
         num_samples = num_learned(config, num_envs * num_steps)
-        return config.passes * (num_samples // min(config.minibatch_size, num_samples))
-    return config.passes * (num_envs // sequences_per_minibatch(config, num_envs, num_steps))
+        return num_samples // min(config.minibatch_size, num_samples)
+    return num_envs // sequences_per_minibatch(config, num_envs, num_steps)
 
 
 def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: int) -> int:
@@ -219,7 +207,7 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
     num_samples = samples.action.shape[0]
     minibatch_size = min(minibatch_size, num_samples)
     num_minibatches = num_samples // minibatch_size
-    num_chunks = max(n for n in range(1, MOST_CHUNKS + 1) if minibatch_size % n == 0)
+    num_chunks = max(n for n in range(1, MOST_PARTS + 1) if minibatch_size % n == 0)
     assert samples.memory is not None
     last = 2.0 * samples.memory.origin.shape[-1]
     size = samples.memory.size + jax.random.uniform(key, (num_samples,))

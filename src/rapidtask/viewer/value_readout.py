@@ -20,9 +20,8 @@ from jaxtyping import Array, Float, Int
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from rapidtask.agents.epn import EPN, most_recent, slot_buckets
-from rapidtask.agents.memory import Memory
-from rapidtask.agents.planner import AllToAll, MostRecent
+from rapidtask.agents.epn import EPN
+from rapidtask.agents.memory import Memory, slot_buckets
 from rapidtask.envs.environment import TimeStep
 from rapidtask.envs.episode import to_numpy
 from rapidtask.policies.edges import UNKNOWN, plan
@@ -148,21 +147,11 @@ def _plan(
     agent: EPN, memory: Memory, now: TimeStep, rules: Rules, num_observations: int
 ) -> tuple[Float[Array, "I T N D"], Memory, Int[Array, "T V"]]:
     """Rows before planning and after each iteration, what they are about, and the distances of all places."""
-    embeddings = agent.embed()
     distance = jax.vmap(lambda memory, goal: known_distance(memory, goal, rules, num_observations))(
         memory, now.goal
     )
-    planner = agent.planner
-    if isinstance(planner, AllToAll):
-        showing = AllToAllFromStart(planner.block)
-    else:
-        showing = MostRecentFromStart(planner.to_memory, planner.to_itself)
-    beliefs = eqx.tree_at(lambda agent: agent.planner, agent, showing).act(memory, now, embeddings).beliefs
-    assert beliefs is not None
-    if isinstance(planner, MostRecent):
-        nothing = jnp.zeros((*memory.origin.shape, 1))
-        memory, _ = most_recent(memory, nothing, agent.config.k)
-    return beliefs, memory, distance
+    planned = agent.plan(memory, now, agent.embed())
+    return jnp.stack(planned.beliefs), planned.memory, distance
 
 
 def known_distance(
@@ -184,22 +173,6 @@ def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Arra
     return table.at[jnp.where(is_move, memory.origin, nowhere), memory.action].set(
         memory.successor, mode="drop"
     )
-
-
-class AllToAllFromStart(AllToAll):
-    """The planner that also shows its rows before the first iteration."""
-
-    def __call__(self, rows, bias, iterations):
-        """See `AllToAll`."""
-        return [rows, *super().__call__(rows, bias, iterations)]
-
-
-class MostRecentFromStart(MostRecent):
-    """The planner that also shows its belief before the first iteration."""
-
-    def __call__(self, belief, *others):
-        """See `MostRecent`."""
-        return [belief, *super().__call__(belief, *others)]
 
 
 def fit_readout(

@@ -1,16 +1,14 @@
-"""Where the planner's rows look: its attention weights, computed once more beside it."""
+"""Where the planner's rows look."""
 
 from __future__ import annotations
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory
-from rapidtask.agents.planner import AllToAll, Block
 from rapidtask.envs.environment import TimeStep
 
 KINDS = (
@@ -25,38 +23,13 @@ KINDS = (
 """What a row may be to the row that looks at it; the first that holds counts, "itself" before all others."""
 
 
-def block_weights(
-    block: Block, belief: Float[Array, "B N D"], bias: Float[Array, "B H N N"]
-) -> Float[Array, "B H N N"]:
-    """The weights with which every row attends to every row in one iteration."""
-    attention = block.attention
-    norm = None if block.name == "norm_after" else block.attention_norm
-    rows = belief if norm is None else norm(belief)
-
-    def heads(x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
-        return jnp.swapaxes(x.reshape(*x.shape[:2], attention.num_heads, -1), 1, 2)
-
-    query, key = heads(attention.to_query(rows)), heads(attention.to_key(rows))
-    logits = jnp.einsum("bhqd,bhnd->bhqn", query, key) / jnp.sqrt(query.shape[-1]) + bias
-    return jax.nn.softmax(logits, axis=-1)
-
-
 @eqx.filter_jit
 def attention_weights(
     agent: EPN, memory: Memory, timestep: TimeStep, iterations: int
 ) -> tuple[Float[Array, "I B H N N"], Float[Array, "I B N D"]]:
     """The weights of every iteration, and the rows after it."""
-    assert isinstance(agent.planner, AllToAll)
-    embeddings = agent.embed()
-    belief = agent.row(memory, timestep.observation, timestep.goal, embeddings)
-    bias = agent._bias(memory, memory, embeddings)
-    weights, beliefs = [], []
-    for _ in range(iterations):
-        weights.append(block_weights(agent.planner.block, belief, bias))
-        belief = agent.planner.block(belief, None, bias)
-        beliefs.append(belief)
-    shape = (*weights[0].shape[:1], agent.config.num_heads, *weights[0].shape[2:])
-    return jnp.stack([jnp.broadcast_to(w, shape) for w in weights]), jnp.stack(beliefs)
+    plan = agent.plan(memory, timestep, agent.embed(), iterations, with_attention=True)
+    return jnp.stack(plan.attention), jnp.stack(plan.beliefs[1:])
 
 
 def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:

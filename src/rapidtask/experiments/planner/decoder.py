@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import Linear, Mlp
+from rapidtask.agents.layers import Linear, Mlp
 from rapidtask.experiments.planner.summaries import Inputs
 
 NUM_SEEDS = 3

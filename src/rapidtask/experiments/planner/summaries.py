@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
@@ -39,30 +38,12 @@ class Inputs:
     """Fewest moves to the goal: what is to be decoded."""
 
 
-def summarise(
-    agent: EPN,
-    beliefs: Float[Array, "I B N D"],
-    memory: Memory,
-    here: Int[Array, " B"],
-    embeddings: Embeddings,
-) -> Float[Array, "I B D"]:
-    """The summary that the policy network would be given, had the planner stopped after each iteration."""
-    read = beliefs + embeddings.project(agent.state_in.weight, here)[:, None]
-    if agent.readout_match is not None:
-        ends = (memory.origin, memory.successor)
-        for end, gain in zip(ends, agent.readout_match, strict=True):
-            read += embeddings.similarity(end, here[:, None])[..., None] * gain
-    readout = agent.readout(read)
-    return jnp.max(jnp.where(memory.mask[..., None], readout, -jnp.inf), axis=-2)
-
-
 @eqx.filter_jit
 def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[Array, "I B D"]:
-    """Plan for `ITERATIONS` iterations and summarise after each."""
+    """The summary that the policy network would be given, had the planner stopped after each iteration."""
     embeddings = agent.embed()
-    beliefs = agent.act(memory, timestep, embeddings, iterations=ITERATIONS).beliefs
-    assert beliefs is not None
-    return summarise(agent, beliefs, memory, timestep.observation, embeddings)
+    plan = agent.plan(memory, timestep, embeddings, ITERATIONS)
+    return jnp.stack([agent.read(b, plan.memory, timestep, embeddings) for b in plan.beliefs[1:]])
 
 
 def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import AgentOutput, Linear, Mlp, where_first
+from rapidtask.agents.agent import AgentOutput, where_first
 from rapidtask.agents.encoders import Embeddings
+from rapidtask.agents.layers import Linear, Mlp
 from rapidtask.envs.environment import TimeStep
 
 State = TypeVar("State")

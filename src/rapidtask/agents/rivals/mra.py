@@ -14,9 +14,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from rapidtask.agents.agent import Agent, AgentOutput, Linear
+from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
-from rapidtask.agents.recurrent import (
+from rapidtask.agents.layers import Linear
+from rapidtask.agents.rivals.recurrent import (
     LSTM,
     LSTMState,
     PolicyNetwork,
@@ -25,7 +26,7 @@ from rapidtask.agents.recurrent import (
     look_up_steps,
     timestep_inputs,
 )
-from rapidtask.agents.slots import (
+from rapidtask.agents.rivals.slots import (
     SlotMemory,
     attention_weights,
     join_rows,

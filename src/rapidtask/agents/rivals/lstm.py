@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rapidtask.agents.agent import Agent, AgentOutput, Linear
+from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
-from rapidtask.agents.recurrent import (
+from rapidtask.agents.layers import Linear
+from rapidtask.agents.rivals.recurrent import (
     LSTM,
     LSTMState,
     PolicyNetwork,
