@@ -121,7 +121,7 @@ def test_sweeps_are_kept_and_wrong_names_are_named(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
-FIGURE = StepsToGoal(references=("hand-coded",))
+FIGURE = StepsToGoal(references=("hand-coded", "oracle"))
 SMALL_DEMO = replace(demo.DOMAINS[0], world=WORLD, references=("hand-coded",), figures=(FIGURE,))
 
 

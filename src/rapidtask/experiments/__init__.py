@@ -1,1 +1,1 @@
-"""Experiments: one module per figure, with its settings, its table and its plot; one way to write results."""
+"""Experiments: what figures are, what they are made from, and how they are written; then the figures themselves."""

@@ -215,15 +215,11 @@ def draw_lines(
         places = sorted({row[x] for row in ours})
         points = [mean_over_seeds([row for row in ours if row[x] == place], y, factor) for place in places]
         seeds = len({row.get("source") for row in ours})
-        axes.errorbar(
-            places,
-            [mean for mean, _ in points],
-            [error for _, error in points],
-            **line_style(agent) | {"color": (colours or {}).get(label) or colour_of(label)},
-            marker="" if agent in POLICIES else "o",
-            markersize=4.5,
-            label=name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else ""),
-        )
+        look = line_style(agent) | {"marker": "" if agent in POLICIES else "o", "markersize": 4.5}
+        look["color"] = (colours or {}).get(label) or colour_of(label)
+        shown = name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else "")
+        means, errors = zip(*points, strict=True)
+        axes.errorbar(places, means, errors, label=shown, **look)
     axes.set_ylim(0, 106) if y == SHARE else axes.set_ylim(bottom=0)
     quiet(axes)
 

@@ -45,7 +45,7 @@ class AttentionKinds(Figure[Decodings]):
         fresh = {(s.domain, s.name): s.agent for s in source.settings(origin=UNTRAINED)}
         for setting in source.settings():
             generator = np.random.default_rng(source.seed)
-            situations = sample_situations(setting.test_tables, self.worlds, generator)
+            situations = sample_situations(setting.tested_in, self.worlds, generator)
             memory = situations.memories(int(situations.num_rows.max()))
             used = np.asarray(memory.mask)
 
@@ -96,8 +96,8 @@ def look(agent: EPN, situations: Situations, memory: Memory, iterations: int) ->
 
 def brings_closest(situations: Situations) -> Bool[np.ndarray, "B N"]:
     """Rows whose move leads as close to the goal as any from the same state."""
-    tables, world = situations.tables, situations.world
-    reached = tables.next_state[world]  # [B, S, M]
-    to_goal = tables.distance[world[:, None, None], reached, situations.goal[:, None, None]]
+    world = situations.world
+    reached = situations.worlds.next_state[world, :, : situations.num_moves]  # [B, S, M]
+    to_goal = situations.worlds.distance[world[:, None, None], reached, situations.goal[:, None, None]]
     closest = to_goal == to_goal.min(axis=-1, keepdims=True)
     return closest.reshape(len(world), -1)[:, : int(situations.num_rows.max())]

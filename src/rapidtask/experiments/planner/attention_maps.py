@@ -32,7 +32,7 @@ def watched_row(situations: Situations, size: np.ndarray) -> tuple[int, int]:
     """A state so far from the goal, the largest on the map, and its first move that leads closer."""
     distance = situations.distance
     state = int(np.argmax(np.where(distance == min(FROM_GOAL, distance.max()), size, -1)))
-    after = distance[situations.tables.next_state[situations.world[0], state]]
+    after = distance[situations.worlds.next_state[situations.world[0], state]]
     return state, int(np.flatnonzero(after == distance[state] - 1)[0])
 
 
@@ -42,7 +42,7 @@ def look(
     """The watched row's state and move, and its attention to every row."""
     state, move = watched_row(situations, size)
     here = situations.take(np.array([state]))
-    num_moves = situations.tables.num_moves
+    num_moves = situations.num_moves
     memory = here.memories(int(here.num_rows[0]))
     weights, _ = attention_weights(setting.agent, memory, here.timesteps(), ITERATIONS)
     row = np.asarray(weights)[:, 0, :, state * num_moves + move].mean(axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rapidtask.agents.epn import EPN, EPNConfig
 from rapidtask.agents.planner import AllToAll
+from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
@@ -18,19 +19,13 @@ from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent,
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.planner.decoded import Decoded
 from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, train_decoders
-from rapidtask.experiments.planner.situations import (
-    Situations,
-    Tables,
-    all_states,
-    sample_maps,
-    sample_situations,
-    tables_of,
-)
+from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.experiments.planner.summaries import decoder_inputs
 from rapidtask.experiments.runs import LoggedRun
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.pretrained.cards import list_pretrained
 from rapidtask.pretrained.load import fit_agent, load_pretrained
+from rapidtask.worlds.world import World
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 """Titles of the domains, by name."""
@@ -64,9 +59,9 @@ class Setting:
         return {"domain": self.domain, "setting": self.name, "map": self.origin}
 
     @property
-    def test_tables(self) -> Tables:
-        """The tables of the test's worlds."""
-        return tables_of(self.test_worlds.make().pool)
+    def tested_in(self) -> World:
+        """The worlds of the test, on the host."""
+        return to_numpy(self.test_worlds.make().pool.worlds)
 
 
 @dataclass
@@ -135,12 +130,12 @@ class Decodings(Evaluations):
         key = tuple(setting.columns.values())
         if key not in self._decoded:
             generator = np.random.default_rng((self.seed, list(DOMAINS).index(setting.domain)))
-            tables = tables_of(setting.worlds.make().pool)
-            train = sample_situations(tables, self.train_situations, generator)
-            test_tables = setting.test_tables
+            learned_in = to_numpy(setting.worlds.make().pool.worlds)
+            train = sample_situations(learned_in, self.train_situations, generator)
+            tested_in = setting.tested_in
             # All states of worlds that no decoder was trained on, each world with one goal.
-            count = max(1, round(self.test_situations / test_tables.num_states.mean()))
-            test = sample_maps(test_tables, count, generator)
+            count = max(1, round(self.test_situations / tested_in.num_states.mean()))
+            test = sample_maps(tested_in, count, generator)
             self.say(f"{setting.name}, {setting.origin}: planning in {len(train)} situations")
             inputs = decoder_inputs(setting.agent, train)
             num_classes = min(LONGEST, int(train.distance.max())) + 2
@@ -155,10 +150,10 @@ class Decodings(Evaluations):
 
     def map_situations(self, setting: Setting, world: int, goal: int) -> Situations:
         """All states of one of the test's worlds, with symbols drawn from the seed."""
-        tables = setting.test_tables
-        symbols = np.random.default_rng(self.seed).permutation(tables.num_observations)
-        symbols = symbols[None, : tables.next_state.shape[1]].astype(np.int32)
-        return all_states(tables, np.array([world]), np.array([goal]), symbols)
+        worlds = setting.tested_in
+        symbols = np.random.default_rng(self.seed).permutation(worlds.num_observations)
+        symbols = symbols[None, : worlds.next_state.shape[1]].astype(np.int32)
+        return all_states(worlds, np.array([world]), np.array([goal]), symbols)
 
     def decode_map(self, setting: Setting, world: int, goal: int) -> Decoded:
         """What the decoders of a setting say of every state of one world with a fixed goal."""

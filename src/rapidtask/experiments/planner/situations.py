@@ -10,33 +10,17 @@ from jaxtyping import Bool, Int
 
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
-from rapidtask.worlds.world import WorldPool
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """The tables of W worlds, on the host."""
-
-    next_state: Int[np.ndarray, "W S M"]
-    """Where each move leads; the collect action is no move."""
-    distance: Int[np.ndarray, "W S S"]
-    num_states: Int[np.ndarray, " W"]
-    num_observations: int
-    """Size of the vocabulary, V."""
-
-    @property
-    def num_moves(self) -> int:
-        """Moves from each state, M."""
-        return self.next_state.shape[-1]
+from rapidtask.worlds.world import World
 
 
 @dataclass(frozen=True, eq=False)
 class Situations:
     """K situations; situations of the same `group` share their world, its symbols and the goal."""
 
-    tables: Tables
+    worlds: World
+    """A pool of them, on the host."""
     world: Int[np.ndarray, " K"]
-    """Which of the tables."""
+    """Which of the worlds."""
     symbols: Int[np.ndarray, "K S"]
     """Observation id of each state."""
     here: Int[np.ndarray, " K"]
@@ -52,17 +36,22 @@ class Situations:
     @property
     def distance(self) -> Int[np.ndarray, " K"]:
         """Fewest moves to the goal: what is to be decoded."""
-        return self.tables.distance[self.world, self.here, self.goal].astype(np.int32)
+        return self.worlds.distance[self.world, self.here, self.goal].astype(np.int32)
+
+    @property
+    def num_moves(self) -> int:
+        """Moves from each state, M."""
+        return self.worlds.rules.num_moves
 
     @property
     def num_rows(self) -> Int[np.ndarray, " K"]:
         """Rows of each memory."""
-        return self.tables.num_states[self.world] * self.tables.num_moves
+        return self.worlds.num_states[self.world] * self.num_moves
 
     def take(self, index: np.ndarray) -> Situations:
         """Some of the situations."""
         parts = (self.world, self.symbols, self.here, self.goal, self.group)
-        return Situations(self.tables, *(part[index] for part in parts))
+        return Situations(self.worlds, *(part[index] for part in parts))
 
     def here_ids(self) -> Int[np.ndarray, " K"]:
         """Observation id of the current state."""
@@ -77,11 +66,11 @@ class Situations:
 
         Row `s * M + m` is move m from state s, so that rows of states that exist come first.
         """
-        states, moves = np.divmod(np.arange(num_slots), self.tables.num_moves)
-        there: Bool[np.ndarray, "K N"] = states < self.tables.num_states[self.world][:, None]
-        # Slots beyond the table are unused: any state will do.
+        states, moves = np.divmod(np.arange(num_slots), self.num_moves)
+        there: Bool[np.ndarray, "K N"] = states < self.worlds.num_states[self.world][:, None]
+        # Slots beyond the world are unused: any state will do.
         states = np.minimum(states, self.symbols.shape[1] - 1)
-        reached = self.tables.next_state[self.world[:, None], states, moves]
+        reached = self.worlds.next_state[self.world[:, None], states, moves]
         used = lambda ids: jnp.asarray(np.where(there, ids, 0), jnp.int32)  # noqa: E731
         return Memory(
             origin=used(self.symbols[:, states]),
@@ -109,44 +98,37 @@ class Situations:
         )
 
 
-def tables_of(pool: WorldPool) -> Tables:
-    """The tables of a pool, copied to the host."""
-    worlds = pool.worlds
-    moves = np.asarray(worlds.next_state)[..., : worlds.rules.num_moves]
-    return Tables(moves, np.asarray(worlds.distance), np.asarray(worlds.num_states), worlds.num_observations)
-
-
-def sample_situations(tables: Tables, count: int, generator: np.random.Generator) -> Situations:
+def sample_situations(worlds: World, count: int, generator: np.random.Generator) -> Situations:
     """Random states and goals (they may be the same), each in a world and with symbols of its own."""
-    world = generator.integers(len(tables.num_states), size=count)
-    states = tables.num_states[world]
+    world = generator.integers(len(worlds.num_states), size=count)
+    states = worlds.num_states[world]
     here, goal = (generator.integers(states) for _ in range(2))
-    symbols = _symbols(tables, count, generator)
-    return Situations(tables, world, symbols, here, goal, np.arange(count))
+    symbols = _symbols(worlds, count, generator)
+    return Situations(worlds, world, symbols, here, goal, np.arange(count))
 
 
-def sample_maps(tables: Tables, count: int, generator: np.random.Generator) -> Situations:
+def sample_maps(worlds: World, count: int, generator: np.random.Generator) -> Situations:
     """Every state of random worlds, each world with one random goal: as many maps."""
-    world = generator.permutation(len(tables.num_states))[:count]
-    if len(world) < count:  # one table with new symbols each time
-        world = generator.integers(len(tables.num_states), size=count)
-    goal = generator.integers(tables.num_states[world])
-    return all_states(tables, world, goal, _symbols(tables, count, generator))
+    world = generator.permutation(len(worlds.num_states))[:count]
+    if len(world) < count:  # one world with new symbols each time
+        world = generator.integers(len(worlds.num_states), size=count)
+    goal = generator.integers(worlds.num_states[world])
+    return all_states(worlds, world, goal, _symbols(worlds, count, generator))
 
 
 def all_states(
-    tables: Tables,
+    worlds: World,
     world: Int[np.ndarray, " G"],
     goal: Int[np.ndarray, " G"],
     symbols: Int[np.ndarray, "G S"],
 ) -> Situations:
     """The maps of worlds with a goal each: one situation for every state."""
-    states = tables.num_states[world]
+    states = worlds.num_states[world]
     group = np.repeat(np.arange(len(world)), states)
     here = np.concatenate([np.arange(n) for n in states])
-    return Situations(tables, world[group], symbols[group], here, goal[group], group)
+    return Situations(worlds, world[group], symbols[group], here, goal[group], group)
 
 
-def _symbols(tables: Tables, count: int, generator: np.random.Generator) -> Int[np.ndarray, "K S"]:
-    ids = np.tile(np.arange(tables.num_observations, dtype=np.int32), (count, 1))
-    return generator.permuted(ids, axis=1)[:, : tables.next_state.shape[1]]
+def _symbols(worlds: World, count: int, generator: np.random.Generator) -> Int[np.ndarray, "K S"]:
+    ids = np.tile(np.arange(worlds.num_observations, dtype=np.int32), (count, 1))
+    return generator.permuted(ids, axis=1)[:, : worlds.next_state.shape[1]]
