@@ -1,1 +1,1 @@
-"""Experiments: what figures are, what they are made from, and how they are written; then the figures themselves."""
+"""Experiments: what figures are, what they are made from, how they are written; and the figures."""

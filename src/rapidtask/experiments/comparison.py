@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, columns
-from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.style import GOALS, SHARE, bars, colour_of, line_style, name_of, new_figure, quiet
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, Table
 from rapidtask.policies import POLICIES
 
 MOST_GOALS = 25
@@ -39,16 +39,16 @@ class OracleShare(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Goals above, share of the oracle below."""
-        drawing = new_figure(7.4, 5.0)
+        drawing = style.new_figure(7.4, 5.0)
         above, below = drawing.subplots(2, 1, sharex=True)
         shown = [row for row in rows if row["actions"] != "greedy"]
         labels = [row["agent"] for row in shown]
         for axes, column, factor, form in ((above, GOALS, 1.0, "{:.1f}"), (below, SHARE, 100.0, "{:.0f}%")):
             values = [row[column] * factor for row in shown]
-            bars(axes, labels, values, [row[f"{column}_stderr"] * factor for row in shown], form=form)
+            style.bars(axes, labels, values, [row[f"{column}_stderr"] * factor for row in shown], form=form)
             for row in rows:
                 if row["actions"] == "greedy":
-                    colour = colour_of(row["agent"])
+                    colour = style.colour_of(row["agent"])
                     # At the edge of the bar: its middle is the number's.
                     place = labels.index(row["agent"]) + 0.3
                     axes.plot(place, row[column] * factor, "o", ms=5, color="white", markeredgecolor=colour)
@@ -94,16 +94,18 @@ class StepsToGoal(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """One line per agent."""
-        drawing = new_figure(6.6, 3.6)
+        drawing = style.new_figure(6.6, 3.6)
         axes = drawing.subplots()
-        quiet(axes)
+        style.quiet(axes)
         for label in dict.fromkeys(row["agent"] for row in rows):
             points = [row for row in rows if row["agent"] == label and row["goal"] <= MOST_GOALS]
             x, y = [row["goal"] for row in points], [row["steps"] for row in points]
             marker = "" if label in POLICIES else "o"
-            axes.plot(x, y, **line_style(label), marker=marker, markersize=3, label=name_of(label))
+            axes.plot(
+                x, y, **style.line_style(label), marker=marker, markersize=3, label=style.name_of(label)
+            )
             low, high = ([r["steps"] + sign * 2 * r["steps_stderr"] for r in points] for sign in (-1, 1))
-            axes.fill_between(x, low, high, color=colour_of(label), alpha=0.15, linewidth=0)
+            axes.fill_between(x, low, high, color=style.colour_of(label), alpha=0.15, linewidth=0)
         axes.set(xlabel="n-th goal of the episode", ylabel="steps to reach it", xlim=(0.5, MOST_GOALS + 0.5))
         axes.set_ylim(bottom=0)
         axes.set_xticks([1, 5, 10, 15, 20, 25])

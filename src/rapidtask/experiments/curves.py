@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, in_order, is_main
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import (
-    GOALS,
-    SHARE,
-    colour_of,
-    new_figure,
-    quiet,
-    reference_lines,
-    shared_legend,
-)
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
 
 CURVE_POINTS = 200
 """Places at which the mean of seeds is taken."""
@@ -54,7 +46,7 @@ class TrainingCurves(Figure[Evaluations]):
     def plot(self, rows: Table) -> Drawing:
         """Curves against steps and against minutes; agents that see pixels below those that see symbols."""
         groups = sorted({row["observations"] for row in rows if "observations" in row}, reverse=True)
-        drawing = new_figure(8.6, 0.5 + 3.2 * len(groups))
+        drawing = style.new_figure(8.6, 0.5 + 3.2 * len(groups))
         panels = drawing.subplots(len(groups), 2, sharey=True, width_ratios=(1.15, 1), squeeze=False)
         for (by_steps, by_minutes), group in zip(panels, groups, strict=True):
             ours = [row for row in rows if row.get("observations", group) == group]
@@ -66,7 +58,7 @@ class TrainingCurves(Figure[Evaluations]):
             by_minutes.set_xlim(left=0)
             if len(groups) > 1:
                 by_steps.set_title(group)
-        shared_legend(drawing, ncols=5)
+        style.shared_legend(drawing, ncols=5)
         return drawing
 
 
@@ -103,25 +95,25 @@ def draw_curves(axes: Axes, rows: Table, x: str) -> None:
     """Thin lines for seeds, a thick one for the mean of each agent, and the reference lines."""
     curves = [row for row in rows if row["recipe"] != "reference"]
     references = [(row["agent"], row[GOALS]) for row in rows if row["recipe"] == "reference"]
-    quiet(axes)
+    style.quiet(axes)
     for label in sorted({row["agent"] for row in curves}, key=in_order):
         seeds = []
         for run in dict.fromkeys(row["run"] for row in curves if row["agent"] == label):
             ours = [row for row in curves if (row["agent"], row["run"]) == (label, run)]
             seeds.append(np.asarray(sorted((row[x], row[GOALS]) for row in ours)).T)
         for places, goals in seeds:
-            axes.plot(places, goals, color=colour_of(label), linewidth=0.8, alpha=0.4)
+            axes.plot(places, goals, color=style.colour_of(label), linewidth=0.8, alpha=0.4)
         places, mean = mean_curve(seeds)
         shown = f"{label} ({len(seeds)} seeds)" if len(seeds) > 1 else label
-        axes.plot(places, mean, color=colour_of(label), linewidth=2.0, label=shown)
-        axes.plot(places[-1], mean[-1], "o", markersize=4, color=colour_of(label))
+        axes.plot(places, mean, color=style.colour_of(label), linewidth=2.0, label=shown)
+        axes.plot(places[-1], mean[-1], "o", markersize=4, color=style.colour_of(label))
     top = max([value for _, value in references], default=0.0)
     axes.set_ylim(0, max(top * 1.06, 1))
     if x == "steps":
         axes.set_xlabel("environment steps (millions)")
         axes.xaxis.set_major_formatter(lambda value, place: f"{value / 1e6:g}")
     place: Any = axes.get_subplotspec()
-    reference_lines(axes, references, least_gap=0.045 * top, named=place is None or place.is_last_col())
+    style.reference_lines(axes, references, least_gap=0.045 * top, named=place is None or place.is_last_col())
 
 
 def mean_curve(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,10 @@ from matplotlib.figure import Figure as Drawing
 Table = list[dict[str, Any]]
 """One dictionary per row."""
 
+GOALS = "goals_per_episode"
+SHARE = "oracle_share_last_third"
+"""Columns of most tables."""
+
 Source = TypeVar("Source")
 """What tables are measured with: `Evaluations`, or a kind of them."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rapidtask.evaluation.scores import mean_and_stderr, ratio_and_stderr
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.style import FAINT, colour_of, line_style, new_figure, quiet
 from rapidtask.experiments.timing import time_episodes
 
 
@@ -40,7 +39,7 @@ class LongerLives(Figure[Evaluations]):
         for memory, lengths in (("unique", self.lengths), ("all", self.lengths_all)):
             for length in lengths:
                 source.say(f"{label}: {episodes} episodes of {length} steps, memory {memory}")
-                world = dataclasses.replace(source.world, episode_steps=length)
+                world = replace(source.world, episode_steps=length)
                 goals, cost = time_episodes(source, label, world, episodes, memory=memory)
                 oracle = source.completed("oracle", world, episodes)
                 rows.append(self._row("life", memory, length, length, goals, oracle) | cost)
@@ -72,21 +71,21 @@ class LongerLives(Figure[Evaluations]):
     def plot(self, rows: Table) -> Drawing:
         """Goals along the longest lives, and cost against length."""
         lengths = sorted({row["episode_steps"] for row in rows})
-        drawing = new_figure(7.6, 3.3)
+        drawing = style.new_figure(7.6, 3.3)
         left, right = drawing.subplots(1, 2)
         windows = [row for row in rows if row["kind"] == "window"]
         column = lambda name: np.asarray([row[name] for row in windows])  # noqa: E731
         x, y, error = (
             column(name) for name in ("until_step", "goals_per_100_steps", "goals_per_100_steps_stderr")
         )
-        left.plot(x, column("oracle_per_100_steps"), **line_style("oracle"), label="oracle")
-        left.plot(x, y, **line_style("EPN"), label="EPN")
-        left.fill_between(x, y - 2 * error, y + 2 * error, color=colour_of("EPN"), alpha=0.15, lw=0)
+        left.plot(x, column("oracle_per_100_steps"), **style.line_style("oracle"), label="oracle")
+        left.plot(x, y, **style.line_style("EPN"), label="EPN")
+        left.fill_between(x, y - 2 * error, y + 2 * error, color=style.colour_of("EPN"), alpha=0.15, lw=0)
         left.set(xlabel="step of the episode", ylabel="goals in 100 steps")
-        left.axvline(lengths[0], color=FAINT, lw=0.8, ls=":")
-        left.text(lengths[0] * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=FAINT)
+        left.axvline(lengths[0], color=style.FAINT, lw=0.8, ls=":")
+        left.text(lengths[0] * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=style.FAINT)
         left.legend(loc="center right")
-        for memory, colour in (("unique", colour_of("EPN")), ("all", "#1e3a8a")):
+        for memory, colour in (("unique", style.colour_of("EPN")), ("all", "#1e3a8a")):
             lives = [row for row in rows if row["kind"] == "life" and row["memory"] == memory]
             places = [row["episode_steps"] for row in lives]
             times = [row["processor_ms_per_step"] for row in lives]
@@ -98,5 +97,5 @@ class LongerLives(Figure[Evaluations]):
             axes.set_ylim(bottom=0)
             axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
             axes.minorticks_off()
-            quiet(axes)
+            style.quiet(axes)
         return drawing

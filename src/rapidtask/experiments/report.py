@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rapidtask.evaluation import Scores
+from rapidtask.experiments import style
 from rapidtask.experiments.results import Result, drawing_bytes
-from rapidtask.experiments.style import colour_of, name_of
 from rapidtask.policies import POLICIES
 
 STYLE = """
@@ -75,7 +75,7 @@ def _table(all_scores: Sequence[Scores]) -> str:
     for scores in all_scores:
         rows += (
             f'<tr{" class=reference" if scores.policy in POLICIES else ""}><td><i style="background:'
-            f'{colour_of(scores.policy)}"></i>{html.escape(name_of(scores.policy))}</td>'
+            f'{style.colour_of(scores.policy)}"></i>{html.escape(style.name_of(scores.policy))}</td>'
             f"<td>{scores.goals_per_episode:.2f} ± {scores.goals_per_episode_stderr:.2f}</td>"
             f"<td>{scores.goals_last_third:.2f}</td><td>{scores.oracle_share_last_third:.1%}</td></tr>"
         )

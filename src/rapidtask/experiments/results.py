@@ -15,10 +15,10 @@ from typing import Any
 import matplotlib
 
 from rapidtask.errors import InputError
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.experiments.style import SETTINGS
 from rapidtask.learning.checkpoint import write_atomically
 from rapidtask.provenance import describe_commit, describe_machine, today, training_command
 
@@ -102,7 +102,7 @@ def make_results(
 
 def draw(figure: Figure[Any], rows: Table) -> Drawing:
     """Draw a figure in the common style."""
-    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
+    with matplotlib.rc_context(style.SETTINGS):  # pyright: ignore[reportArgumentType]
         drawing = figure.plot(rows)
         drawing.canvas.draw()  # what is laid out under the style keeps it
         return drawing
@@ -112,7 +112,7 @@ def drawing_bytes(drawing: Drawing, kind: str, dpi: int = 200) -> bytes:
     """A drawing as a file's content: png or svg; equal drawings give equal bytes."""
     buffer = io.BytesIO()
     metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
+    with matplotlib.rc_context(style.SETTINGS):  # pyright: ignore[reportArgumentType]
         drawing.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, facecolor="white")
     return buffer.getvalue()
 

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from rapidtask.experiments.figure import Drawing, Table
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Table
 from rapidtask.policies import POLICIES
 
-GOALS = "goals_per_episode"
-SHARE = "oracle_share_last_third"
 Y_LABELS = {GOALS: "goals per episode", SHARE: "share of the oracle, last third (%)"}
 DASHED = (0, (4, 2))
 

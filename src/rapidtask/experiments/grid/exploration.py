@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import FAINT, line_style, name_of, new_figure, quiet
 
 SHOWN_STEPS = 60
 
@@ -54,18 +54,18 @@ class Exploration(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """One line per agent."""
-        drawing = new_figure(6.4, 3.5)
+        drawing = style.new_figure(6.4, 3.5)
         axes = drawing.subplots()
-        quiet(axes)
+        style.quiet(axes)
         cells = max(16, round(max(row["cells_seen"] for row in rows)))
         best = [0, cells - 1, SHOWN_STEPS], [1, cells, cells]
-        axes.plot(*best, color=FAINT, lw=1, ls=":", label="best possible")
+        axes.plot(*best, color=style.FAINT, lw=1, ls=":", label="best possible")
         for label in dict.fromkeys(row["agent"] for row in rows):
             points = [row for row in rows if row["agent"] == label and row["step"] <= SHOWN_STEPS]
             median = points[-1]["median_steps_to_see_all"]
-            shown = name_of(label) + (f" (all by step {median:.0f})" if median is not None else "")
+            shown = style.name_of(label) + (f" (all by step {median:.0f})" if median is not None else "")
             steps, seen = ([row[name] for row in points] for name in ("step", "cells_seen"))
-            axes.plot(steps, seen, **line_style(label), label=shown)
+            axes.plot(steps, seen, **style.line_style(label), label=shown)
         axes.set(xlabel="step of the episode", ylabel="different cells seen")
         axes.set(xlim=(0, SHOWN_STEPS), ylim=(0, cells + 0.6))
         axes.legend(loc="lower right", title="median", title_fontsize=8)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, columns
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import (
-    GOALS,
-    SHARE,
-    Y_LABELS,
-    colour_of,
-    draw_lines,
-    new_figure,
-    shared_legend,
-)
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +35,7 @@ class LargerGrids(Figure[Evaluations]):
             raise NotAvailable(NO_EPN)
         rows: Table = []
         for size in self.sizes:
-            world = dataclasses.replace(source.world, size=size, episode_steps=round(100 * size**2 / 16))
+            world = replace(source.world, size=size, episode_steps=round(100 * size**2 / 16))
             for label in (*(epn for epn in epns if source.fits(epn, world)), *self.references):
                 options = {"new_symbols": True} if label in source.agents else {}
                 scores = source.scores(label, world, self.episodes, **options)
@@ -54,12 +45,12 @@ class LargerGrids(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """One line per agent; the size of training is shaded."""
-        drawing = new_figure(5.6, 3.4)
+        drawing = style.new_figure(5.6, 3.4)
         axes = drawing.subplots()
-        draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE)
+        style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE)
         sizes = sorted({row["size"] for row in rows})
-        axes.set(ylabel=Y_LABELS[SHARE], xlabel="grid")
+        axes.set(ylabel=style.Y_LABELS[SHARE], xlabel="grid")
         axes.set_xticks(sizes, [f"{size}×{size}" for size in sizes])
-        axes.axvspan(3.85, 4.15, color=colour_of("EPN"), alpha=0.07, lw=0)
-        shared_legend(drawing)
+        axes.axvspan(3.85, 4.15, color=style.colour_of("EPN"), alpha=0.07, lw=0)
+        style.shared_legend(drawing)
         return drawing

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rapidtask.experiments import style
 from rapidtask.experiments.curves import curve_rows, draw_curves, reference_rows
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import COLOURS, FAINT, new_figure, shared_legend
 
 BELIEVED_STEPS = 1e9
 """Order of magnitude of the paper's training; believed, not measured."""
@@ -38,19 +38,19 @@ class Recipes(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Both recipes against the logarithm of steps, up to the paper's."""
-        drawing = new_figure(6.8, 3.6)
+        drawing = style.new_figure(6.8, 3.6)
         axes = drawing.subplots()
         draw_curves(axes, rows, "steps")
         axes.set_xscale("log")
         axes.set_xlim(0.8 * min(row["steps"] for row in rows if "steps" in row), 3 * BELIEVED_STEPS)
-        shade = {"color": COLOURS["EPN, recipe paper"], "alpha": 0.18, "lw": 0}
+        shade = {"color": style.COLOURS["EPN, recipe paper"], "alpha": 0.18, "lw": 0}
         axes.axvspan(BELIEVED_STEPS / 3, 3 * BELIEVED_STEPS, **shade)
-        words = {"ha": "center", "va": "bottom", "fontsize": 7.5, "color": FAINT}
+        words = {"ha": "center", "va": "bottom", "fontsize": 7.5, "color": style.FAINT}
         axes.annotate("the paper's\ntraining\n(believed)", (BELIEVED_STEPS, 1.0), **words)
         for line in axes.get_lines():
             label = str(line.get_label())
             if label.startswith("EPN") and "recipe" not in label:
                 line.set_label(label.replace("EPN", "EPN, recipe fast"))
         axes.set(xlabel="environment steps", ylabel="goals per episode")
-        shared_legend(drawing, ncols=2)
+        style.shared_legend(drawing, ncols=2)
         return drawing

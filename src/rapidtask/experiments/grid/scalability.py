@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, TrainedAgent, columns
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import GOALS, SHARE, bars, new_figure
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
 from rapidtask.experiments.timing import time_episodes
 
 SHADES = ("#2563eb", "#60a5fa", "#1e3a8a", "#6366f1")
@@ -55,7 +55,7 @@ class Scalability(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Goals, and cost."""
-        drawing = new_figure(8.6, 3.2)
+        drawing = style.new_figure(8.6, 3.2)
         names = [row["planner"] for row in rows]
         for axes, column, label in zip(
             drawing.subplots(1, 2),
@@ -65,6 +65,6 @@ class Scalability(Figure[Evaluations]):
         ):
             values = [row[column] for row in rows]
             errors = [row.get(f"{column}_stderr", 0.0) for row in rows]
-            bars(axes, names, values, errors, form="{:.2f}", colours=SHADES[: len(rows)])
+            style.bars(axes, names, values, errors, form="{:.2f}", colours=SHADES[: len(rows)])
             axes.set(ylabel=label, ylim=(0, max(values) * 1.15))
         return drawing

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyBboxPatch
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.style import FAINT, INK, colour_of, panels
 from rapidtask.worlds.memory_planning import ACTIONS, OFFSETS
 
 ROUNDED = "round,pad=0,rounding_size=0.12"
@@ -65,7 +65,7 @@ class Trajectory(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """One grid per task."""
-        drawing, parts = panels(rows, "task", 2.9, 3.1)
+        drawing, parts = style.panels(rows, "task", 2.9, 3.1)
         discovered: dict[tuple[int, int], int] = {}
         for axes, steps in parts:
             for row in steps:
@@ -88,8 +88,8 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
             corner = (x - 0.45, y - 0.45)
             axes.add_patch(FancyBboxPatch(corner, 0.9, 0.9, boxstyle=ROUNDED, fc=face, ec="none"))
             if place:
-                axes.text(x - 0.38, y + 0.38, str(place), fontsize=7, color=FAINT, ha="left", va="top")
-    colour = colour_of("EPN")
+                axes.text(x - 0.38, y + 0.38, str(place), fontsize=7, color=style.FAINT, ha="left", va="top")
+    colour = style.colour_of("EPN")
     for row in steps:
         if row["action"] == "collect":
             continue
@@ -106,7 +106,9 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
     first, last = steps[0], steps[-1]
     axes.add_patch(Circle((first["x"], first["y"]), 0.16, fc="white", ec=colour, lw=2, zorder=4))
     if last["completed"]:
-        axes.plot(last["x"], last["y"], "*", ms=12, mew=0.6, color="#ea580c", markeredgecolor=INK, zorder=5)
+        axes.plot(
+            last["x"], last["y"], "*", ms=12, mew=0.6, color="#ea580c", markeredgecolor=style.INK, zorder=5
+        )
 
 
 def segments(x: int, y: int, dx: int, dy: int, size: int) -> list[tuple[tuple[float, float], ...]]:

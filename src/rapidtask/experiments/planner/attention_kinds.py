@@ -9,13 +9,13 @@ from jaxtyping import Bool, Float
 
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory
+from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
 from rapidtask.experiments.planner.decodings import UNTRAINED, Decodings
 from rapidtask.experiments.planner.distances import setting_title
 from rapidtask.experiments.planner.situations import Situations, sample_situations
 from rapidtask.experiments.planner.summaries import ITERATIONS
-from rapidtask.experiments.style import panels, shared_legend
 
 SHADES = ("#2563eb", "#0d9488", "#93b4f5", "#99d5cd", "#fdba74", "#d1d5db", "#eceef1")
 """Colours of the kinds."""
@@ -68,7 +68,7 @@ class AttentionKinds(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """Stacked bars per iteration."""
-        drawing, parts = panels(rows, ("domain", "setting"), 2.8, 3.6, ylabel="attention (%)")
+        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, ylabel="attention (%)")
         for axes, ours in parts:
             axes.grid(visible=False)
             places = np.arange(len(ours))
@@ -84,7 +84,7 @@ class AttentionKinds(Figure[Decodings]):
             axes.set_xticks(places, [row["iteration"] for row in ours])
             axes.tick_params(axis="x", labelsize=7)
             axes.set(title=setting_title(ours[0]), xlabel="iteration", ylim=(0, 100))
-        shared_legend(drawing, where="lower")
+        style.shared_legend(drawing, where="lower")
         return drawing
 
 

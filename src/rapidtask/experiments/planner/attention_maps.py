@@ -11,6 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Polygon
 
+from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.experiments.planner.attention import attention_weights
 from rapidtask.experiments.planner.colours import ATTENTION, GOAL
@@ -19,7 +20,6 @@ from rapidtask.experiments.planner.maps import central_cell, draw_states
 from rapidtask.experiments.planner.situations import Situations
 from rapidtask.experiments.planner.street_geometry import choose_map, half_streets, line_text, read_line
 from rapidtask.experiments.planner.summaries import ITERATIONS
-from rapidtask.experiments.style import INK, new_figure
 from rapidtask.worlds.memory_planning import OFFSETS
 
 FROM_GOAL = 3
@@ -133,7 +133,7 @@ class StreetAttention(Figure[Decodings]):
         drawing, parts = _panel_per_iteration(rows, 8.4, 5.4)
         for axes, ours in parts:
             line = read_line(next(row["half_street"] for row in ours if row["is_watched"]))
-            axes.plot(*line.T, color=INK, lw=7.5, solid_capstyle="round", zorder=1)
+            axes.plot(*line.T, color=style.INK, lw=7.5, solid_capstyle="round", zorder=1)
             draw_states(axes, ours, "attention", ATTENTION, Normalize(0, TOP))
         return drawing
 
@@ -143,7 +143,7 @@ def _panel_per_iteration(
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
     """Panels in two lines with one scale of colours, and the rows of each."""
     iterations = sorted({row["iteration"] for row in rows})
-    drawing = new_figure(width, height)
+    drawing = style.new_figure(width, height)
     panels = drawing.subplots(2, -(-len(iterations) // 2)).ravel()
     scale = ScalarMappable(Normalize(0, TOP), ATTENTION)
     drawing.colorbar(scale, ax=list(panels), shrink=0.6, label="attention", extend="max")
@@ -164,7 +164,7 @@ def _draw_triangles(axes: Axes, rows: Table) -> None:
         side = np.array([[dx - dy, dy + dx], [dx + dy, dy - dx]]) * 0.46
         corners = np.vstack([[0.04 * dx, 0.04 * dy], side]) + np.array([x, y])
         colour = ATTENTION(min(1.0, row["attention"] / TOP))
-        edge, width = (INK, 1.6) if row["is_watched"] else ("white", 0.4)
+        edge, width = (style.INK, 1.6) if row["is_watched"] else ("white", 0.4)
         axes.add_patch(Polygon(corners, fc=colour, ec=edge, lw=width, zorder=3 if row["is_watched"] else 2))
         if row["is_goal"] and row["move"] == 0:
             axes.plot(x, y, "*", ms=11, color=GOAL, mec="white", mew=0.8, zorder=4)

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.experiments.planner.colours import iteration_colour
 from rapidtask.experiments.planner.decoded import Decoded, reach
 from rapidtask.experiments.planner.decodings import DOMAINS, TRAINED, UNTRAINED, Decodings, Setting
-from rapidtask.experiments.style import new_figure, panels, plural, quiet, shared_legend
 
 SETTING_COLOURS = {
     "memory-planning": ("#93b4f5", "#1d4ed8"),
@@ -49,7 +49,7 @@ class DecodingLoss(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
-        drawing, parts = panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
+        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
         for axes, ours in parts:
             for iterations, seeds in by_iterations(ours):
                 curves = np.asarray(
@@ -65,9 +65,9 @@ class DecodingLoss(Figure[Decodings]):
                 colour = iteration_colour(iterations)
                 for curve in curves:
                     axes.plot(*curve.T, color=colour, lw=0.6, alpha=0.5)
-                axes.plot(*curves.mean(axis=0).T, color=colour, lw=1.8, label=plural(iterations))
+                axes.plot(*curves.mean(axis=0).T, color=colour, lw=1.8, label=style.plural(iterations))
             axes.set(title=setting_title(ours[0]), xlabel="updates", ylim=(0, None))
-        shared_legend(drawing, where="lower", ncols=6)
+        style.shared_legend(drawing, where="lower", ncols=6)
         return drawing
 
 
@@ -93,11 +93,11 @@ class DecodingAccuracy(Figure[Decodings]):
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
         key = ("domain", "setting")
-        drawing, parts = panels(rows, key, 2.8, 3.3, ylabel="decoded correctly (%)", sharey=True)
+        drawing, parts = style.panels(rows, key, 2.8, 3.3, ylabel="decoded correctly (%)", sharey=True)
         for axes, ours in parts:
             draw_accuracy(axes, ours)
             axes.set_title(setting_title(ours[0]))
-        shared_legend(drawing, where="lower", ncols=6)
+        style.shared_legend(drawing, where="lower", ncols=6)
         return drawing
 
 
@@ -120,7 +120,7 @@ class DecodingReach(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """Loss and reach against iterations."""
-        drawing = new_figure(8.4, 3.4)
+        drawing = style.new_figure(8.4, 3.4)
         left, right = drawing.subplots(1, 2)
         for domain, shades in SETTING_COLOURS.items():
             settings = dict.fromkeys(row["setting"] for row in rows if row["domain"] == domain)
@@ -133,7 +133,7 @@ class DecodingReach(Figure[Decodings]):
         right.set(
             xlabel="planner iterations", ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None)
         )
-        shared_legend(drawing, where="lower", ncols=2)
+        style.shared_legend(drawing, where="lower", ncols=2)
         return drawing
 
 
@@ -167,7 +167,7 @@ class Emergence(Figure[Decodings]):
     def plot(self, rows: Table) -> Drawing:
         """One panel per domain and planner."""
         domains, origins = (list(dict.fromkeys(row[name] for row in rows)) for name in ("domain", "map"))
-        drawing = new_figure(2.9 * len(origins) + 0.4, 2.7 * len(domains) + 0.5)
+        drawing = style.new_figure(2.9 * len(origins) + 0.4, 2.7 * len(domains) + 0.5)
         grid = drawing.subplots(len(domains), len(origins), squeeze=False, sharey=True)
         for line, domain in zip(grid, domains, strict=True):
             for axes, origin in zip(line, origins, strict=True):
@@ -176,7 +176,7 @@ class Emergence(Figure[Decodings]):
                 # The recipe and the steps on a line each: panels are narrow.
                 axes.set_title("\n".join([origin, *str(ours[0]["agent"]).split(", ")]), fontsize=8)
             line[0].set_ylabel(f"{DOMAINS[domain]}\ndecoded correctly (%)")
-        shared_legend(drawing, where="lower", ncols=3)
+        style.shared_legend(drawing, where="lower", ncols=3)
         return drawing
 
 
@@ -237,7 +237,7 @@ def setting_title(row: dict) -> str:
 
 def draw_accuracy(axes: Axes, rows: Table, *, whiskers: bool = True) -> None:
     """Mean accuracy over decoder seeds against the distance, one line per number of iterations."""
-    quiet(axes)
+    style.quiet(axes)
     axes.axhline(50, color="#9ca3af", lw=1, ls=":")
     for iterations, ours in by_iterations(rows):
         distances = sorted({row["distance"] for row in ours})
@@ -253,7 +253,7 @@ def draw_accuracy(axes: Axes, rows: Table, *, whiskers: bool = True) -> None:
             elinewidth=0.8,
             marker="o",
             markersize=2.6,
-            label=plural(iterations),
+            label=style.plural(iterations),
         )
     axes.set(xlabel="distance to the goal (moves)", ylim=(0, 104))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
@@ -261,7 +261,7 @@ def draw_accuracy(axes: Axes, rows: Table, *, whiskers: bool = True) -> None:
 
 def _draw_against_iterations(axes: Axes, rows: Table, column: str, colour: str, label: str) -> None:
     """Seeds as dots, or triangles where accuracy never falls; their mean as a line."""
-    quiet(axes)
+    style.quiet(axes)
     means = {i: float(np.mean([row[column] for row in ours])) for i, ours in by_iterations(rows)}
     axes.plot(list(means), list(means.values()), color=colour, lw=1.8, label=label)
     for row in rows:

@@ -14,10 +14,10 @@ import numpy as np
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, same_but_seed
-from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.experiments.style import FAINT, GOALS, INK, SHARE, Y_LABELS, colour_of, new_figure, quiet
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.provenance import training_command
@@ -215,21 +215,21 @@ class LadderFigure(Figure[LadderRuns]):
 
     def plot(self, rows: Table) -> Drawing:
         """Horizontal bars, the paper's EPN on top, a gap below ours."""
-        drawing = new_figure(7.4, 0.27 * len(rows) + 0.9)
+        drawing = style.new_figure(7.4, 0.27 * len(rows) + 0.9)
         axes = drawing.subplots()
-        quiet(axes, grid="x")
+        style.quiet(axes, grid="x")
         places = [-(index + GAP * row["beside"]) for index, row in enumerate(rows)]
         for place, row in zip(places, rows, strict=True):
             ours = row["rung"].endswith(": ours")
-            colour = colour_of("random" if row["beside"] else "EPN" if ours else "EPN, recipe paper")
-            bar = {"height": 0.7, "color": colour, "error_kw": {"elinewidth": 0.9, "ecolor": INK}}
+            colour = style.colour_of("random" if row["beside"] else "EPN" if ours else "EPN, recipe paper")
+            bar = {"height": 0.7, "color": colour, "error_kw": {"elinewidth": 0.9, "ecolor": style.INK}}
             axes.barh(place, 100 * row[SHARE], xerr=100 * row[f"{SHARE}_stderr"], **bar)
             seeds = [100 * float(word) for word in row[f"{SHARE}_of_seeds"].split()]
-            axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=INK, markersize=3)
-            axes.text(103, place, f"{row[GOALS]:.1f} goals", va="center", fontsize=7.5, color=FAINT)
-        axes.set_yticks(places, [f"{row['number']}  {row['rung']}" for row in rows], color=INK)
+            axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=style.INK, markersize=3)
+            axes.text(103, place, f"{row[GOALS]:.1f} goals", va="center", fontsize=7.5, color=style.FAINT)
+        axes.set_yticks(places, [f"{row['number']}  {row['rung']}" for row in rows], color=style.INK)
         title = f"Memory&Planning 4×4, {rows[0]['steps'] / 1e6:.2g}M steps"
-        axes.set(xlim=(0, 101), xlabel=Y_LABELS[SHARE], title=title)
+        axes.set(xlim=(0, 101), xlabel=style.Y_LABELS[SHARE], title=title)
         return drawing
 
 

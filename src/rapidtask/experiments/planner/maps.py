@@ -11,12 +11,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
 
+from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.experiments.planner.colours import DISTANCE, GOAL, LIKELIHOOD
 from rapidtask.experiments.planner.decodings import Decodings
 from rapidtask.experiments.planner.distances import by_iterations
 from rapidtask.experiments.planner.street_geometry import choose_map, half_streets, line_text, read_line
-from rapidtask.experiments.style import INK, new_figure, plural
 
 
 def decoded_columns(source: Decodings, domain: str, world: int, goal: int) -> list[list[dict[str, Any]]]:
@@ -73,7 +73,7 @@ class GridMap(Figure[Decodings]):
     def plot(self, rows: Table) -> Drawing:
         """Expected distances above, likelihoods below."""
         groups = list(by_iterations(rows))
-        drawing = new_figure(1.5 * (len(groups) + 1), 3.5)
+        drawing = style.new_figure(1.5 * (len(groups) + 1), 3.5)
         grid = drawing.subplots(2, len(groups) + 1)
         distances = Normalize(0, max(row["distance"] for row in rows))
         draw_cells(grid[0, 0], groups[0][1], "distance", DISTANCE, distances, "{:.0f}")
@@ -83,7 +83,7 @@ class GridMap(Figure[Decodings]):
         grid[1, 0].text(0.5, 0.5, words, ha="center", va="center", fontsize=8)
         for (above, below), (iterations, ours) in zip(grid.T[1:], groups, strict=True):
             draw_cells(above, ours, "expected_distance", DISTANCE, distances, "{:.1f}")
-            above.set_title(plural(iterations), loc="center", fontsize=8)
+            above.set_title(style.plural(iterations), loc="center", fontsize=8)
             draw_cells(below, ours, "likelihood_of_truth", LIKELIHOOD, Normalize(0, 1), "{:.0f}", scale=100)
         return drawing
 
@@ -110,7 +110,7 @@ def draw_cells(
         red, green, blue, _ = colours(norm(row[column]))
         dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
         text = form.format(scale * row[column])
-        axes.text(*at, text, ha="center", va="center", fontsize=5, color="white" if dark else INK)
+        axes.text(*at, text, ha="center", va="center", fontsize=5, color="white" if dark else style.INK)
     axes.axis("off")
 
 
@@ -156,7 +156,7 @@ class StreetLikelihood(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """Truth and six maps, with the scales in the last panel."""
-        drawing = new_figure(9.6, 5.4)
+        drawing = style.new_figure(9.6, 5.4)
         grid = drawing.subplots(2, 4).ravel()
         groups = list(by_iterations(rows))
         distances = Normalize(0, max(row["distance"] for row in rows))
@@ -170,7 +170,7 @@ class StreetLikelihood(Figure[Decodings]):
         grid[0].set_title("true distance", loc="center")
         for axes, (iterations, ours) in zip(grid[1:], groups, strict=False):
             draw_states(axes, ours, self.column, colours, norm)
-            axes.set_title(plural(iterations), loc="center")
+            axes.set_title(style.plural(iterations), loc="center")
         grid[-1].axis("off")
         for place, (colours, norm, label) in zip((0.62, 0.22), scales, strict=False):
             inset = grid[-1].inset_axes((0.02, place, 0.94, 0.09))

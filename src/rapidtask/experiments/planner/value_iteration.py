@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.patches import Rectangle
 
+from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.experiments.planner.colours import GOAL, LIKELIHOOD
 from rapidtask.experiments.planner.decoded import Decoded
 from rapidtask.experiments.planner.decodings import Decodings
 from rapidtask.experiments.planner.distances import setting_title
-from rapidtask.experiments.style import INK, panels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ValueIteration(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
-        drawing, parts = panels(rows, ("domain", "setting"), 3.0, 3.0, ylabel="planner iterations")
+        drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, ylabel="planner iterations")
         for axes, ours in parts:
             axes.grid(visible=False)
             iterations, sweeps = (sorted({row[name] for row in ours}) for name in ("iterations", "sweeps"))
@@ -54,7 +54,7 @@ class ValueIteration(Figure[Decodings]):
             means = np.asarray([[np.mean(cells[i, k]) for k in sweeps] for i in iterations])
             axes.imshow(means, cmap=LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
             for (y, x), mean in np.ndenumerate(means):
-                colour = "white" if mean > 0.72 else INK
+                colour = "white" if mean > 0.72 else style.INK
                 words = {"ha": "center", "va": "center", "fontsize": 6, "color": colour}
                 axes.text(x, y, f"{mean:.2f}".lstrip("0"), **words)
                 if sweeps[x] == iterations[y]:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
 from rapidtask.experiments.streets.scores import (
     epn_name,
     epns,
     main_symbol_agents,
     reference_rows,
     score_row,
-)
-from rapidtask.experiments.style import (
-    GOALS,
-    SHARE,
-    Y_LABELS,
-    colour_of,
-    draw_lines,
-    new_figure,
-    panels,
-    plural,
-    reference_lines,
-    shared_legend,
 )
 
 
@@ -51,7 +39,7 @@ class MoreIntersections(Figure[Evaluations]):
             source.say("no EPN that sees pixels, or no frames for it")
         rows: Table = []
         for intersections in self.intersections:
-            world = dataclasses.replace(source.world, num_intersections=intersections)
+            world = replace(source.world, num_intersections=intersections)
             for epn in agents:
                 names = source.seeds(epn.label)
                 rows += [{"line": epn_name(epn), **score_row(source, name, world)} for name in names]
@@ -60,13 +48,13 @@ class MoreIntersections(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Goals on the left, share of the oracle on the right."""
-        drawing = new_figure(8.4, 3.7)
+        drawing = style.new_figure(8.4, 3.7)
         for axes, column in zip(drawing.subplots(1, 2), (GOALS, SHARE), strict=True):
             shown = [row for row in rows if column == GOALS or row["agent"] != "oracle"]
-            draw_lines(axes, shown, "intersections", column, line="line")
-            axes.set(xlabel="intersections", ylabel=Y_LABELS[column])
+            style.draw_lines(axes, shown, "intersections", column, line="line")
+            axes.set(xlabel="intersections", ylabel=style.Y_LABELS[column])
             axes.set_xticks(sorted({row["intersections"] for row in rows}))
-        shared_legend(drawing)
+        style.shared_legend(drawing)
         return drawing
 
 
@@ -90,7 +78,7 @@ class MoreIterations(Figure[Evaluations]):
         """Scores of each EPN per number of iterations and of intersections."""
         rows: Table = []
         for intersections in self.intersections:
-            world = dataclasses.replace(source.world, num_intersections=intersections)
+            world = replace(source.world, num_intersections=intersections)
             for epn in epns(source):
                 trained = epn.config.agent.iterations if "random" not in epn.label else None
                 for iterations in self.iterations:
@@ -101,17 +89,19 @@ class MoreIterations(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Share of the oracle against iterations, a panel per size."""
-        drawing, parts = panels(rows, "intersections", 4.2, 3.7, ylabel=Y_LABELS[SHARE], sharey=True)
+        drawing, parts = style.panels(
+            rows, "intersections", 4.2, 3.7, ylabel=style.Y_LABELS[SHARE], sharey=True
+        )
         for axes, ours in parts:
-            draw_lines(axes, ours, "iterations", SHARE, line="line")
+            style.draw_lines(axes, ours, "iterations", SHARE, line="line")
             for row in ours:
                 if row["iterations"] == row["trained_with"]:
                     place = (row["iterations"], 100 * row[SHARE])
-                    axes.plot(*place, "o", ms=11, mfc="none", mec=colour_of(row["line"]), mew=1.5)
+                    axes.plot(*place, "o", ms=11, mfc="none", mec=style.colour_of(row["line"]), mew=1.5)
             axes.set(xlabel="planner iterations at evaluation")
             axes.set_title(f"{ours[0]['intersections']} intersections")
             axes.set_xticks(sorted({row["iterations"] for row in rows}))
-        shared_legend(drawing)
+        style.shared_legend(drawing)
         return drawing
 
 
@@ -144,13 +134,11 @@ class LargerMaps(Figure[Evaluations]):
                 "per intersection": self.steps_per_intersection * intersections,
             }
             for time, length in lengths.items():
-                world = dataclasses.replace(
-                    source.world, num_intersections=intersections, episode_steps=length
-                )
+                world = replace(source.world, num_intersections=intersections, episode_steps=length)
                 ours: Table = []
                 for iterations in (epn.config.agent.iterations, 2 * epn.config.agent.iterations):
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    ours.append({"line": f"EPN, {plural(iterations)}", **row})
+                    ours.append({"line": f"EPN, {style.plural(iterations)}", **row})
                 names = (*(label for label in rivals if source.fits(label, world)), *self.references)
                 ours += reference_rows(source, names, world, self.episodes)
                 rows += [{"line": row["line"], "time": time, **row} for row in ours]
@@ -158,15 +146,15 @@ class LargerMaps(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Share of the oracle against the number of intersections, a panel per length of episodes."""
-        drawing, parts = panels(rows, "time", 4.4, 3.8, ylabel=Y_LABELS[SHARE], sharey=True)
+        drawing, parts = style.panels(rows, "time", 4.4, 3.8, ylabel=style.Y_LABELS[SHARE], sharey=True)
         fixed = min(row["episode_steps"] for row in rows)
         titles = (f"{fixed} steps", f"{self.steps_per_intersection} steps per intersection")
         for (axes, ours), title in zip(parts, titles, strict=True):
-            draw_lines(axes, ours, "intersections", SHARE, line="line")
+            style.draw_lines(axes, ours, "intersections", SHARE, line="line")
             axes.set(xlabel="intersections")
             axes.set_title(title)
             axes.set_xticks(sorted({row["intersections"] for row in rows}))
-        shared_legend(drawing)
+        style.shared_legend(drawing)
         return drawing
 
 
@@ -196,7 +184,7 @@ class IntermediateNodes(Figure[Evaluations]):
         rows: Table = []
         for length in self.lengths:
             for kept in (False, True):
-                world = dataclasses.replace(source.world, episode_steps=length, keep_intermediate=kept)
+                world = replace(source.world, episode_steps=length, keep_intermediate=kept)
                 notes = {"intermediate_nodes": "kept" if kept else "left out", "trained_with": trained}
                 for iterations in self.iterations:
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
@@ -210,18 +198,20 @@ class IntermediateNodes(Figure[Evaluations]):
         """A panel per length of episodes."""
         rows = [{**row, "line": f"EPN, intermediate nodes {row['intermediate_nodes']}"} for row in rows]
         lines = dict.fromkeys(row["line"] for row in rows)
-        colours = dict(zip(lines, (colour_of("EPN"), "#be185d"), strict=True))
-        drawing, parts = panels(rows, "episode_steps", 4.4, 3.6, ylabel=Y_LABELS[SHARE], sharey=True)
+        colours = dict(zip(lines, (style.colour_of("EPN"), "#be185d"), strict=True))
+        drawing, parts = style.panels(
+            rows, "episode_steps", 4.4, 3.6, ylabel=style.Y_LABELS[SHARE], sharey=True
+        )
         for axes, ours in parts:
             tried = [row for row in ours if row["iterations"] is not None]
-            draw_lines(axes, tried, "iterations", SHARE, line="line", colours=colours)
+            style.draw_lines(axes, tried, "iterations", SHARE, line="line", colours=colours)
             kept = [row for row in ours if row["iterations"] is None and row["intermediate_nodes"] == "kept"]
             shown = [(row["agent"], 100 * row[SHARE]) for row in kept if row["agent"] != "oracle"]
-            reference_lines(axes, shown, least_gap=5.0)
+            style.reference_lines(axes, shown, least_gap=5.0)
             places = sorted({row["iterations"] for row in tried})
             axes.set(xlabel="planner iterations at evaluation", xscale="log")
             axes.set_xticks(places, [str(place) for place in places])
             axes.minorticks_off()
             axes.set_title(f"{ours[0]['episode_steps']:,} steps")
-        shared_legend(drawing, ncols=2)
+        style.shared_legend(drawing, ncols=2)
         return drawing

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from rapidtask.cities.catalogue import select_cities
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.style import FAINT, INK, colour_of, new_figure
 from rapidtask.views.contact_sheet import choose_states
 from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.streets import StreetPool, sample_pool
 
 VIEWS = 8
-ARROW = {"arrowstyle": "-|>", "color": INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
+ARROW = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
 
 
 class PicturedTable(list[dict[str, Any]]):
@@ -55,7 +54,7 @@ class Neighbourhoods(Figure[Evaluations]):
         views = np.zeros((0, 84, 84, 3), np.uint8)
         city = source.world.sample().cities[0]
         for intersections in self.intersections:
-            options = dataclasses.replace(source.world, num_intersections=intersections).neighbourhoods
+            options = replace(source.world, num_intersections=intersections).neighbourhoods
             pool = sample_pool([city], 1, source.seed, options)
             numbers = {}
             if intersections == self.intersections[0]:
@@ -81,7 +80,7 @@ class Neighbourhoods(Figure[Evaluations]):
     def plot(self, rows: Table) -> Drawing:
         """Graphs above, views below."""
         assert isinstance(rows, PicturedTable)
-        drawing = new_figure(9.0, 5.0)
+        drawing = style.new_figure(9.0, 5.0)
         parts: Any = drawing.subfigures(2, 1, height_ratios=(2.6, 1))
         above, below = parts
         for axes, size in zip(above.subplots(1, len(self.intersections)), self.intersections, strict=True):
@@ -116,9 +115,9 @@ def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
     # Streets outside the frame would only fill the file.
     near = ((around.min(1) <= middle + half) & (around.max(1) >= middle - half)).all(1)
     axes.add_collection(LineCollection(list(around[near]), colors="#d1d5db", linewidths=0.8))
-    axes.add_collection(LineCollection(lines, colors=colour_of("EPN"), linewidths=1.6))
+    axes.add_collection(LineCollection(lines, colors=style.colour_of("EPN"), linewidths=1.6))
     for row, line in zip(rows, lines, strict=True):
-        axes.plot(*line[0], "o", ms=4, color=INK, zorder=3)
+        axes.plot(*line[0], "o", ms=4, color=style.INK, zorder=3)
         step = (line[1] - line[0]) * wide
         step = step / max(float(np.hypot(*step)), 1e-12) * 0.075 * extent / wide
         axes.annotate("", line[0] + step, line[0], arrowprops=ARROW, zorder=4)
@@ -132,4 +131,6 @@ def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
     nodes = len({row["node"] for row in rows})
     axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
     note = f"{rows[0]['city']}: {nodes} nodes, {len(rows)} states"
-    axes.text(0.5, -0.03, note, transform=axes.transAxes, ha="center", va="top", fontsize=8, color=FAINT)
+    axes.text(
+        0.5, -0.03, note, transform=axes.transAxes, ha="center", va="top", fontsize=8, color=style.FAINT
+    )

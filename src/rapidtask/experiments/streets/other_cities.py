@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidtask.cities.catalogue import TRAIN, list_cities, select_cities
 from rapidtask.envs.street_options import StreetLearn
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import SHARE, Drawing, Figure, NotAvailable, Table
 from rapidtask.experiments.streets.scores import main_symbol_agents, score_row
-from rapidtask.experiments.style import (
-    FAINT,
-    INK,
-    SHARE,
-    Y_LABELS,
-    colour_of,
-    name_of,
-    new_figure,
-    quiet,
-    shared_legend,
-)
 from rapidtask.policies import POLICIES
 
 
@@ -51,7 +40,7 @@ class OtherCities(Figure[Evaluations]):
         for entry in list_cities(source.world.cities):
             if self.cities is not None and entry.name not in self.cities:
                 continue
-            world = dataclasses.replace(source.world, city=entry.name)
+            world = replace(source.world, city=entry.name)
             notes = {
                 "city": entry.name,
                 "origin": "generated" if entry.path is None else "file",
@@ -67,7 +56,7 @@ class OtherCities(Figure[Evaluations]):
         shares = {row["city"]: row[SHARE] for row in rows if row["agent"] == first}
         groups = {row["city"]: (row["trained_on"], row["origin"]) for row in rows}
         order = sorted(shares, key=lambda city: (groups[city], -shares[city]))
-        drawing = new_figure(7.0, 1.1 + 0.22 * len(order))
+        drawing = style.new_figure(7.0, 1.1 + 0.22 * len(order))
         axes = drawing.subplots()
         for label in dict.fromkeys(row["agent"] for row in rows if row["agent"] != "oracle"):
             ours = {row["city"]: row for row in rows if row["agent"] == label}
@@ -75,22 +64,22 @@ class OtherCities(Figure[Evaluations]):
                 [100 * ours[city][SHARE] for city in order],
                 range(len(order)),
                 xerr=[100 * ours[city][f"{SHARE}_stderr"] for city in order],
-                color=colour_of(label),
+                color=style.colour_of(label),
                 marker="|" if label in POLICIES else "o",
                 markersize=8 if label in POLICIES else 5,
                 linestyle="none",
                 elinewidth=1,
-                label=name_of(label),
+                label=style.name_of(label),
             )
         axes.set_yticks(range(len(order)), order)
         for tick, city in zip(axes.get_yticklabels(), order, strict=True):
             trained, origin = groups[city]
             tick.set_fontweight("normal" if trained else "bold")
-            tick.set_color(FAINT if origin == "generated" else INK)
+            tick.set_color(style.FAINT if origin == "generated" else style.INK)
         axes.invert_yaxis()
-        axes.set(xlabel=Y_LABELS[SHARE], xlim=(0, 104))
-        quiet(axes, grid="both")
-        shared_legend(drawing, ncols=6)
+        axes.set(xlabel=style.Y_LABELS[SHARE], xlim=(0, 104))
+        style.quiet(axes, grid="both")
+        style.shared_legend(drawing, ncols=6)
         return drawing
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rapidtask.envs.street_options import StreetLearn
+from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, columns
-from rapidtask.experiments.figure import NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, SHARE, NotAvailable, Table
 from rapidtask.experiments.runs import PIXELS
-from rapidtask.experiments.style import GOALS, SHARE, plural
 
 EPISODES = 500
 """Most episodes of one evaluation in figures with many."""
@@ -63,4 +63,4 @@ def epns(source: Evaluations, observations: str = "symbols") -> list[TrainedAgen
 def epn_name(trained: TrainedAgent) -> str:
     """An EPN's name in figures about thinking time: its label, with the number of iterations in any case."""
     kind, pixels, _ = trained.label.partition(PIXELS)
-    return f"EPN, {plural(trained.config.agent.iterations)}{pixels}" if kind == "EPN" else trained.label
+    return f"EPN, {style.plural(trained.config.agent.iterations)}{pixels}" if kind == "EPN" else trained.label

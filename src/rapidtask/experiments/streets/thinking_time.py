@@ -6,19 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rapidtask.experiments import style
 from rapidtask.experiments.curves import curve_rows, draw_curves, reference_rows
 from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, Drawing, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.experiments.style import (
-    GOALS,
-    bars,
-    colour_of,
-    new_figure,
-    plural,
-    reference_lines,
-    shared_legend,
-)
 from rapidtask.learning.run_config import agent_name
 
 
@@ -48,7 +40,9 @@ class ThinkingTime(Figure[Evaluations]):
         for row in curve_rows(source, ("fast",)):
             if row["run"] in iterations:
                 number = iterations[row["run"]]
-                rows.append({"kind": "curve", "iterations": number, **row, "agent": f"EPN, {plural(number)}"})
+                rows.append(
+                    {"kind": "curve", "iterations": number, **row, "agent": f"EPN, {style.plural(number)}"}
+                )
         for name in iterations:
             ours = [row for row in rows if row["kind"] == "curve" and row["run"] == name]
             before = [row for row in ours if row["steps"] <= end]
@@ -72,7 +66,7 @@ class ThinkingTime(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """Curves, and what they end at."""
-        drawing = new_figure(8.6, 3.6)
+        drawing = style.new_figure(8.6, 3.6)
         left, right = drawing.subplots(1, 2, width_ratios=(1.7, 1))
         draw_curves(left, [row for row in rows if row["kind"] == "curve"], "steps")
         left.set_ylabel("goals per episode")
@@ -80,21 +74,21 @@ class ThinkingTime(Figure[Evaluations]):
         ends = [row for row in rows if row["kind"] == "end"]
         numbers = sorted({row["iterations"] for row in ends})
         groups = [[row for row in ends if row["iterations"] == number] for number in numbers]
-        bars(
+        style.bars(
             right,
             [f"{n} ({len(g)} seed{'s' if len(g) > 1 else ''})" for n, g in zip(numbers, groups, strict=True)],
             [float(np.mean([row[GOALS] for row in group])) for group in groups],
             [spread(group) for group in groups],
-            colours=[colour_of(group[0]["agent"]) for group in groups],
+            colours=[style.colour_of(group[0]["agent"]) for group in groups],
         )
         references = [(row["agent"], row[GOALS]) for row in rows if row["kind"] == "reference"]
         top = max((value for _, value in references), default=1.0)
-        reference_lines(left, references, named=False)
-        reference_lines(right, references, least_gap=0.05 * top)
+        style.reference_lines(left, references, named=False)
+        style.reference_lines(right, references, least_gap=0.05 * top)
         for axes in (left, right):
             axes.set_ylim(0, 1.08 * top)
         right.set(xlabel="iterations")
-        shared_legend(drawing, ncols=3)
+        style.shared_legend(drawing, ncols=3)
         return drawing
 
 
