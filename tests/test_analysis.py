@@ -41,9 +41,13 @@ def worlds() -> World:
     return to_numpy(make_pool(rings, shuffle_observations=True).worlds)
 
 
+def make_agent(iterations: int = SMALL.iterations):
+    return replace(SMALL, iterations=iterations).make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
+
+
 @pytest.fixture(scope="module")
 def agent():
-    return SMALL.make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
+    return make_agent()
 
 
 def test_memories_hold_every_transition_once(worlds):
@@ -91,8 +95,9 @@ def test_summaries_are_what_the_policy_network_is_given(worlds, agent):
             given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
             hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
             features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
-            acted = agent.act(memory, timestep, agent.embed(), jnp.full(len(memory.goal), iterations))
-            yield agent.logits(features), acted.logits
+            # The same weights: none depends on how long the agent plans.
+            thinker = make_agent(iterations)
+            yield agent.logits(features), thinker.act(memory, timestep, thinker.embed()).logits
 
     for ours, theirs in jax.jit(lambda summary: list(both(summary)))(inputs.summary):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
