@@ -21,13 +21,13 @@ from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.gymnasium_env import make_env, make_vector_env
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.learning.config import LearningConfig, epn_for
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.views.frame_build import build_store
-from rapidtask.views.frame_store import FrameError, FrameStore
+from rapidtask.worlds.frame_store import FrameError, FrameStore
 from tiny_training import WHOLE_ROLLOUTS
 
 SYMBOLS = 20
@@ -161,7 +161,7 @@ def test_an_agent_of_pixels_is_trained_and_evaluated(options):
     assert float(metrics["skipped_updates"]) == 0
     assert np.abs(first_layer(state) - before).max() > 0
     policy = make_learned_policy(state.learner.agent, environment)
-    completed = run_episodes(environment, policy, 3, seed=0)
+    completed = play(environment, policy, 3, seed=0).completed
     assert completed.shape == (6, 3)
 
 
@@ -180,7 +180,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
     assert np.abs(before.readout.layers[0].weight - after.readout.layers[0].weight).max() > 0
     assert float(metrics["skipped_updates"]) == 0
     policy = make_learned_policy(state.learner.agent, environment)
-    assert run_episodes(environment, policy, 3, seed=0).shape == (6, 3)
+    assert play(environment, policy, 3, seed=0).completed.shape == (6, 3)
 
 
 def test_what_an_agent_sees_does_not_depend_on_the_labels(options):

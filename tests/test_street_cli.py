@@ -9,7 +9,8 @@ from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
-from rapidtask.cli import COMMANDS, main, specialise
+from rapidtask.cli import COMMANDS, main
+from rapidtask.commands.parsing import command_class, specialise
 from rapidtask.envs.street_options import StreetLearn
 from test_cli import fail
 
@@ -40,7 +41,7 @@ def test_only_learning_defaults_to_training_cities():
     chosen = {"recipe": "fast", "agent": "epn"}
     cities = {
         name: specialise(command, chosen, StreetLearn()).__dataclass_fields__["world"].default.city
-        for name, command in COMMANDS.items()
+        for name, command in {name: command_class(name) for name in COMMANDS}.items()
         if "world" in command.__dataclass_fields__
     }
     assert (cities["train"], cities["evaluate"], cities["play"]) == ("train", "held-out", "held-out")

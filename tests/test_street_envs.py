@@ -11,12 +11,12 @@ from dm_env import test_utils
 from gymnasium.utils.env_checker import check_env
 
 import rapidtask  # noqa: F401  (registers the ids)
+from rapidtask.draw import render_ansi, render_rgb, scene_of
+from rapidtask.draw.canvas import AGENT, GOAL
+from rapidtask.draw.text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.episode import Episode
-from rapidtask.envs.render import render_ansi, render_rgb
-from rapidtask.envs.render_streets import AGENT, GOAL
-from rapidtask.envs.render_streets_text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.worlds.world import WorldError
@@ -110,7 +110,7 @@ def episode_with_different_nodes():
     episode = Episode(StreetLearn(**OPTIONS).make())
     for seed in range(50):
         episode.start(seed)
-        scene = episode.scene()
+        scene = scene_of(episode)
         assert scene.streets is not None
         tail = scene.streets.tail[scene.world]
         city = scene.streets.cities[0]
@@ -148,7 +148,7 @@ def test_text_shows_agent_and_goal_with_north_at_the_top():
         if episode.goals:
             break
     else:
-        assert "\x1b[94m" in render_ansi(episode.scene())
+        assert "\x1b[94m" in render_ansi(scene_of(episode))
     assert "\x1b[94m" not in colored
 
 
@@ -180,13 +180,13 @@ def test_every_pool_is_drawn_that_has_its_places():
     for environment in environments:
         episode = Episode(environment)
         episode.start(0)
-        places = episode.scene().streets
+        places = scene_of(episode).streets
         np.testing.assert_array_equal(places.num_states, environment.pool.worlds.num_states)
-        pictures.append(render_rgb(episode.scene()))
+        pictures.append(render_rgb(scene_of(episode)))
     assert not np.array_equal(*pictures)
     # Compiled code has the tables alone: pools of different places are one kind of input.
     assert len({jax.tree.structure(environment) for environment in environments}) == 1
     copy = Episode(jax.tree.map(lambda table: table, environments[0]))
     copy.start(0)
     with pytest.raises(WorldError, match="cannot be drawn"):
-        render_rgb(copy.scene())
+        render_rgb(scene_of(copy))

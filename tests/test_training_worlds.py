@@ -144,11 +144,11 @@ def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path
         trainer_module, "collect", lambda *arguments: (traces.append(1), collect(*arguments))[1]
     )
     evaluated = []
-    evaluator = run_module.Evaluator
+    scorer = run_module.Scorer
     monkeypatch.setattr(
         run_module,
-        "Evaluator",
-        lambda environment, episodes: (evaluated.append(environment), evaluator(environment, episodes))[1],
+        "Scorer",
+        lambda environment, *options: (evaluated.append(environment), scorer(environment, *options))[1],
     )
     options = RunOptions(evaluate_every=0, evaluation_episodes=2, checkpoint_every=100)
     config = streets()

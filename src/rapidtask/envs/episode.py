@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
-from rapidtask.envs.render import Scene
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
@@ -111,11 +110,6 @@ class Episode:
         # One dtype for every kind of integer that comes in: no recompilation.
         return self._enter(*_step(self.environment, self.state, np.int32(action)))
 
-    def scene(self) -> Scene:
-        """The situation as the renderers draw it."""
-        assert self.state is not None
-        return make_scene(self.environment, self.state, self.trail, self.goals)
-
     def _enter(self, state: EnvState, timestep: TimeStep) -> TimeStep:
         timestep, place = to_numpy((timestep, state.state))
         self.state, self.timestep = state, timestep
@@ -129,24 +123,6 @@ def extend_trail(trail: list[int], place: int, begins: bool) -> list[int]:
     if begins:
         return [place]
     return trail if trail[-1] == place else [*trail, place]
-
-
-def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
-    """The scene of one environment's state (no batch axis)."""
-    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
-    return Scene(
-        rules=environment.rules,
-        num_observations=environment.num_observations,
-        labels=tuple(labels.tolist()),
-        state=int(place),
-        goal=int(goal),
-        trail=tuple(trail),
-        steps=int(steps),
-        episode_steps=environment.episode.episode_steps,
-        goals=goals,
-        streets=environment.pool.places,
-        world=int(state.world.index),
-    )
 
 
 class EpisodeBatch:

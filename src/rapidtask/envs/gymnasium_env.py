@@ -20,7 +20,7 @@ Importing rapidtask registers the ids:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -30,17 +30,15 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, observe
+from rapidtask.envs.environment import Environment, EnvState, TimeStep
+from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, observe
 from rapidtask.envs.registry import make_environment
-from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
 """`position` and `goal`, int32 one-hots `[*B, V]` or uint8 frames `[*B, 84, 84, 3]`."""
 
-DRAW: dict[str, Callable[[Scene], Any]] = {"ansi": render_ansi, "rgb_array": render_rgb}
-METADATA: dict[str, Any] = {"render_modes": list(DRAW), "render_fps": 4}
+METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
 
 def observation_space(environment: Environment) -> spaces.Dict:
@@ -99,9 +97,10 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         if self.render_mode is None:
             gym.logger.warn('render() draws nothing without a render_mode: "ansi" or "rgb_array"')
             return None
-        if self._episode.state is None:
+        episode = self._episode
+        if episode.state is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        return DRAW[self.render_mode](self._episode.scene())
+        return _draw(self.render_mode, self.environment, episode.state, episode.trail, episode.goals)
 
     def _observe(self, timestep: TimeStep) -> Observation:
         assert self._episode.state is not None
@@ -173,11 +172,10 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             return None
         if self._batch.states is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        scenes = (
-            make_scene(self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
+        return tuple(
+            _draw(self.render_mode, self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
             for i, trail in enumerate(self._trails)
         )
-        return tuple(map(DRAW[self.render_mode], scenes))
 
     def _observe(self, timestep: TimeStep) -> tuple[Observation, dict[str, Any]]:
         if self.render_mode is not None:
@@ -219,6 +217,16 @@ def _refuse_options(options: dict[str, Any] | None) -> None:
         raise InputError(f"options: reset knows none, so {', '.join(map(repr, options))} would do nothing")
 
 
+def _draw(
+    mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
+) -> str | np.ndarray:
+    # Here, because drawing stands above environments: most are never drawn.
+    from rapidtask.draw import make_scene, render_ansi, render_rgb
+
+    scene = make_scene(environment, state, trail, goals)
+    return render_ansi(scene) if mode == "ansi" else render_rgb(scene)
+
+
 def _draw_seed(generator: np.random.Generator) -> int:
     return int(generator.integers(2**32))
 
@@ -226,6 +234,10 @@ def _draw_seed(generator: np.random.Generator) -> int:
 def _check_render_mode(environment: Environment, render_mode: str | None) -> None:
     if render_mode is None:
         return
-    if render_mode not in DRAW:
-        raise InputError(f"render_mode is {render_mode!r}, expected one of {list(DRAW)} or None")
-    refuse_unknown_geometry(environment.rules, environment.pool.places)
+    if render_mode not in METADATA["render_modes"]:
+        raise InputError(
+            f"render_mode is {render_mode!r}, expected one of {METADATA['render_modes']} or None"
+        )
+    from rapidtask.draw import check_drawable
+
+    check_drawable(environment.rules, environment.pool.places)

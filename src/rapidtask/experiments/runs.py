@@ -81,18 +81,13 @@ def kind_label(config: RunConfig) -> str:
 def _street_variant(config: RunConfig, world: StreetLearn) -> str:
     """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
     variant = ""
-    if thinks_at_random(config):
+    if config.learning.random_iterations:
         variant += ", random iterations"
     elif (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
         variant += f", {iterations} iteration{'s' if iterations != 1 else ''}"
     if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
         variant += f", {intersections} intersections"
     return variant + (PIXELS if world.frames is not None else "")
-
-
-def thinks_at_random(config: RunConfig) -> bool:
-    """Whether the number of planner iterations was drawn anew in training."""
-    return any(bool(getattr(part, "random_iterations", False)) for part in (config.agent, config.learning))
 
 
 def read_run(folder: Path) -> LoggedRun:

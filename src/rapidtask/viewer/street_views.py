@@ -10,8 +10,8 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from rapidtask.envs.environment import Environment
-from rapidtask.views.frame_store import half_edges_of
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import half_edges_of
 
 
 def render_street_views(environment: Environment, world: int) -> UInt8[np.ndarray, "S 84 84 3"] | None:

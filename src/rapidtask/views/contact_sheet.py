@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
 from rapidtask.errors import InputError
-from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
+from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
