@@ -87,7 +87,7 @@ def test_training_and_held_out_regions_never_mix(tmp_path, pools):
         with TrainingWorlds(config):
             pass
         held_out = config.world.held_out().sample()
-        assert {city.name for city in pools[-1].cities} == trained
+        assert {city.name for city in pools[-1].places.cities} == trained
         assert {city.name for city in held_out.places.cities} == {"paris_se"}
         assert len(places(held_out)) > 300
         assert not places(pools[-1]) & places(held_out)
