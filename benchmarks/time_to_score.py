@@ -17,9 +17,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cli import use_compilation_cache
 from rapidtask.learning.config import FAST, epn_for
-from rapidtask.learning.distributed import split_cpu
+from rapidtask.learning.distributed import split_cpu, use_compilation_cache
 from rapidtask.learning.logs import read_log
 from rapidtask.learning.run import RunOptions, run
 from rapidtask.learning.run_config import RunConfig

@@ -70,7 +70,7 @@ def measure_ours(domain: str, config: LearningConfig) -> dict[str, float]:
         state, _ = jax.block_until_ready(trainer.iterate(environment, state))
         times.append(time.perf_counter() - began)
     whole = min(times)
-    steps = FAST.num_envs * environment.options.episode_steps
+    steps = FAST.num_envs * environment.episode.episode_steps
     return {
         "steps_per_second": steps / whole,
         "acting": acting,

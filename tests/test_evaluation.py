@@ -51,13 +51,13 @@ def test_evaluation_is_reproducible_and_batches_do_not_matter():
     other = next(evaluate(environment, ["edges"], episodes=50, seed=4))
     assert other.goals_per_episode != first.goals_per_episode
 
-    from rapidtask.evaluation.episodes import run_episodes
+    from rapidtask.evaluation.play import play
     from rapidtask.policies import make_policy
 
     policy = make_policy("edges", environment)
-    whole = run_episodes(environment, policy, 50, seed=3)
-    np.testing.assert_array_equal(whole, run_episodes(environment, policy, 50, seed=3, batch_size=16))
-    np.testing.assert_array_equal(whole[:, :7], run_episodes(environment, policy, 7, seed=3))
+    whole = play(environment, policy, 50, seed=3).completed
+    np.testing.assert_array_equal(whole, play(environment, policy, 50, seed=3, batch_size=16).completed)
+    np.testing.assert_array_equal(whole[:, :7], play(environment, policy, 7, seed=3).completed)
 
 
 def test_bad_number_of_episodes_is_named():

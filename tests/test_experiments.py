@@ -10,19 +10,20 @@ from rapidtask.cli import main
 from rapidtask.commands import demo
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
-from rapidtask.evaluation.episodes import run_episodes, trace_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.experiments.comparison import StepsToGoal
 from rapidtask.experiments.curves import curve_rows, mean_curve
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.grid.exploration import cells_seen
 from rapidtask.experiments.grid.recipes import Recipes
-from rapidtask.experiments.grid.trajectory import Trajectory, segments
+from rapidtask.experiments.grid.trajectory import Trajectory
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.ship import Ship, ship
+from rapidtask.worlds.torus import segments, state_of
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +39,12 @@ def evaluations(runs):
 def test_traces_show_the_episodes_that_are_scored():
     environment = WORLD.make()
     policy = make_policy("hand-coded", environment)
-    trace = trace_episodes(environment, policy, 6, seed=2)
-    np.testing.assert_array_equal(trace.completed, run_episodes(environment, policy, 6, seed=2))
-    np.testing.assert_array_equal(trace.reached[:-1], trace.state[1:])
+    trace = play(environment, policy, 6, seed=2)
+    np.testing.assert_array_equal(trace.completed, play(environment, policy, 6, seed=2).completed)
     collected = trace.action == 4
-    assert (trace.state == trace.goal)[collected].all()  # the hand-coded agent collects only on the goal
+    assert (trace.state == trace.goal)[:-1][collected].all()  # the hand-coded agent collects only on the goal
     np.testing.assert_array_equal(collected, trace.completed)
-    moved = trace.reached != trace.state
+    moved = trace.state[1:] != trace.state[:-1]
     np.testing.assert_array_equal(moved, ~collected)
     assert (np.sort(trace.symbols, axis=1) == np.arange(16)).all()
 
@@ -71,9 +71,8 @@ def test_a_run_without_a_checkpoint_still_gives_a_curve(tmp_path):
 
 
 def test_cells_seen_by_hand():
-    state = np.asarray([[0, 5], [1, 5], [0, 6]])
-    reached = np.asarray([[1, 5], [0, 6], [2, 7]])
-    np.testing.assert_array_equal(cells_seen(state, reached, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
+    state = np.asarray([[0, 5], [1, 5], [0, 6], [2, 7]])
+    np.testing.assert_array_equal(cells_seen(state, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
 
 
 def test_the_mean_curve_covers_what_all_seeds_have():
@@ -84,8 +83,8 @@ def test_the_mean_curve_covers_what_all_seeds_have():
 
 
 def test_moves_across_an_edge_are_drawn_in_two_parts():
-    assert segments(1, 1, 0, 1, 4) == [((1, 1), (1, 2))]
-    (start, out), (back, end) = segments(3, 2, 1, 0, 4)
+    assert segments(state_of(1, 1, 4), state_of(1, 2, 4), 4) == [((1, 1), (1, 2))]
+    (start, out), (back, end) = segments(state_of(3, 2, 4), state_of(4, 2, 4), 4, beyond=0.6)
     assert (start, end) == ((3, 2), (0, 2))
     assert out[0] > 3.5
     assert back[0] < -0.5
@@ -148,5 +147,5 @@ def test_the_demo_is_a_page_with_a_table_and_an_episode(shipped, runs, tmp_path,
     assert first["name"] == ("EPN" if shipped else "hand-coded")
     assert len(first["completed"]) == len(first["place"]) - 1 == WORLD.episode_steps
     assert second["name"] == "within-task"
-    completed = run_episodes(WORLD.make(), make_policy("within-task", WORLD.make()), 4, seed=0)
+    completed = play(WORLD.make(), make_policy("within-task", WORLD.make()), 4, seed=0).completed
     assert second["completed"] == completed[:, 0].astype(int).tolist()

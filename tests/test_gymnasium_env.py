@@ -11,6 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import rapidtask  # noqa: F401  (registers the ids)
+from rapidtask.draw import scene_of
 from rapidtask.envs import episode
 from rapidtask.envs.gymnasium_env import RapidTaskEnv, RapidTaskVectorEnv
 from rapidtask.envs.registry import MemoryPlanning
@@ -130,11 +131,11 @@ def test_seeds_make_worlds_and_no_seed_makes_new_ones():
     labels = set()
     for seed in range(8):
         env.reset(seed=seed)
-        labels.add(env.unwrapped._episode.scene().labels)
+        labels.add(scene_of(env.unwrapped._episode).labels)
     assert len(labels) == 8
     env.reset(seed=2**40 + 1)  # as large as Gymnasium allows
     unseeded = [make(), make()]
-    scenes = [(e.reset(), e.unwrapped._episode.scene().labels)[1] for e in unseeded]
+    scenes = [(e.reset(), scene_of(e.unwrapped._episode).labels)[1] for e in unseeded]
     assert scenes[0] != scenes[1]
 
 

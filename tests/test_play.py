@@ -9,11 +9,12 @@ import time
 import pytest
 from rich.console import Console
 
+from rapidtask.commands.play import PlayResult, keys_of, play_by_hand
+from rapidtask.draw import scene_of
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.keys import read_keys
-from rapidtask.play import PlayResult, keys_of, play
 from rapidtask.worlds import WorldError, make_pool, make_world
 
 KEYS = {"letters": ["w", "s", "a", "d", "c"], "arrows": ["\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C", " "]}
@@ -35,7 +36,9 @@ def winning_keys(environment, seed, num_goals, keys):
 
 def play_text(environment, text, **options):
     out = io.StringIO()
-    result = play(environment, source=io.StringIO(text), console=Console(file=out, width=100), **options)
+    result = play_by_hand(
+        environment, source=io.StringIO(text), console=Console(file=out, width=100), **options
+    )
     return result, out.getvalue()
 
 
@@ -61,9 +64,12 @@ def test_only_what_an_agent_sees_is_shown_unless_revealed():
     _, revealed = play_text(environment, "w", reveal=True)
     episode = Episode(environment)
     episode.start(0)
-    shown = {episode.scene().symbol(episode.scene().state), episode.scene().symbol(episode.scene().goal)}
+    shown = {
+        scene_of(episode).symbol(scene_of(episode).state),
+        scene_of(episode).symbol(scene_of(episode).goal),
+    }
     episode.step(0)
-    shown.add(episode.scene().symbol(episode.scene().state))
+    shown.add(scene_of(episode).symbol(scene_of(episode).state))
     capitals = {word for word in hidden.replace("│", " ").split() if len(word) == 1 and word.isupper()}
     assert capitals == shown
     assert "+-----+" in revealed
@@ -96,8 +102,8 @@ PLAY = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.play import play
-play(MemoryPlanning(size=2).make(), seed=0)
+from rapidtask.commands.play import play_by_hand
+play_by_hand(MemoryPlanning(size=2).make(), seed=0)
 """
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from rapidtask.envs import Environment, EpisodeOptions, make_environment
-from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.evaluation.scores import last_third_goals
 from rapidtask.policies import POLICIES, make_policy
 from rapidtask.policies.edges import UNKNOWN, plan
@@ -28,7 +28,7 @@ def game():
 
 @pytest.fixture(scope="module")
 def completed(game):
-    return {name: run_episodes(game, make_policy(name, game), 2000, seed=0) for name in POLICIES}
+    return {name: play(game, make_policy(name, game), 2000, seed=0).completed for name in POLICIES}
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -99,8 +99,8 @@ def test_plan_finds_shortest_known_paths():
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_runs_on_every_size_and_stays_below_the_oracle(name, respawn):
     game = make_environment("memory-planning", size=3, respawn=respawn, episode_steps=60)
-    goals = run_episodes(game, make_policy(name, game), 64, seed=1).sum(axis=0).mean()
-    best = run_episodes(game, make_policy("oracle", game), 64, seed=1).sum(axis=0).mean()
+    goals = play(game, make_policy(name, game), 64, seed=1).completed.sum(axis=0).mean()
+    best = play(game, make_policy("oracle", game), 64, seed=1).completed.sum(axis=0).mean()
     assert goals <= best
     assert name in ("random", "random-walk") or goals > 0.3 * best
 
@@ -116,7 +116,7 @@ def test_policies_work_on_a_world_without_torus(completes):
     pool = make_pool(make_world(ring, rules), shuffle_observations=True)
     environment = Environment(pool, EpisodeOptions(episode_steps=120))
     goals = {
-        name: run_episodes(environment, make_policy(name, environment), 128, seed=0).sum(axis=0).mean()
+        name: play(environment, make_policy(name, environment), 128, seed=0).completed.sum(axis=0).mean()
         for name in ("random", "within-task", "edges-inverse", "oracle")
     }
     assert goals["random"] < goals["within-task"] < goals["edges-inverse"] < goals["oracle"]

@@ -11,9 +11,9 @@ from fake_runs import page_data, write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
 from rapidtask.commands.demo import DOMAINS, Demo
-from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.experiments import streets
-from rapidtask.experiments.evaluations import gather, make_shared
+from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.results import draw
 from rapidtask.experiments.runs import kind_label, read_runs
@@ -104,8 +104,8 @@ def test_policies_that_are_the_same_on_streets_are_shown_once():
 
 
 def test_cities_share_compiled_programs(cities):
-    paris, village = (make_shared(replace(WORLD, city=name)) for name in ("paris_se", "village"))
-    assert paris.options == village.options
+    paris, village = (replace(WORLD, city=name).make() for name in ("paris_se", "village"))
+    assert paris.episode == village.episode
     assert not np.array_equal(paris.pool.worlds.next_state, village.pool.worlds.next_state)
 
 
@@ -194,9 +194,9 @@ def test_the_demo_shows_an_episode_on_the_map(shipped, cities, tmp_path, monkeyp
     assert len(first["place"]) == WORLD.episode_steps + 1
     assert len(data["views"]) == len(data["world"]["map"]["lines"]) > max(first["place"])
     assert data["views"][0].startswith("data:image/jpeg;base64,")
-    environment = make_shared(WORLD)
+    environment = WORLD.make()
     fitted, _ = fit_agent(*load_pretrained("epn-streetlearn-symbols", folder=shipped), environment)
-    completed = run_episodes(environment, make_learned_policy(fitted, environment), 8, seed=3)
+    completed = play(environment, make_learned_policy(fitted, environment), 8, seed=3).completed
     assert section.scores[0].goals_per_episode == completed.sum(axis=0).mean()
     assert first["completed"] == completed[:, 0].astype(int).tolist()
 

@@ -18,7 +18,7 @@ from rapidtask.cli import main
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.evaluation.episodes import run_episodes
+from rapidtask.evaluation.play import play
 from rapidtask.learning.checkpoint import named_arrays
 from rapidtask.policies import make_policy
 from rapidtask.viewer import make_page, record_episode
@@ -46,8 +46,8 @@ def data_of(page: str) -> dict:
 
 def test_a_recording_is_the_first_episode_of_an_evaluation(sample):
     environment, (_, oracle) = sample
-    completed = run_episodes(environment, make_policy("oracle", environment), 2, 3)
-    np.testing.assert_array_equal(oracle.completed, completed[:, 0])
+    completed = play(environment, make_policy("oracle", environment), 2, 3).completed
+    np.testing.assert_array_equal(oracle.episode.completed, completed[:, 0])
     assert oracle.goals > 5
 
 
@@ -56,10 +56,13 @@ def test_places_follow_from_actions(sample):
     next_state = np.asarray(environment.pool.worlds.next_state[0])
     collect = environment.rules.collect
     for recording in recordings:
-        place, goal, action = recording.place, recording.goal, recording.action
+        place, goal = recording.episode.state, recording.episode.goal
+        action = recording.episode.action
         np.testing.assert_array_equal(place[1:], next_state[place[:-1], action])
-        np.testing.assert_array_equal(recording.completed, (place[:-1] == goal[:-1]) & (action == collect))
-        np.testing.assert_array_equal(goal[1:] != goal[:-1], recording.completed)
+        np.testing.assert_array_equal(
+            recording.episode.completed, (place[:-1] == goal[:-1]) & (action == collect)
+        )
+        np.testing.assert_array_equal(goal[1:] != goal[:-1], recording.episode.completed)
 
 
 def test_probabilities_are_those_that_actions_were_drawn_from(sample):
@@ -67,7 +70,7 @@ def test_probabilities_are_those_that_actions_were_drawn_from(sample):
     assert agent.probability.shape == (STEPS, 5)
     np.testing.assert_allclose(agent.probability.sum(-1), 1, rtol=1e-5)
     # An agent with opinions: what it did was likely, more than any action is on average.
-    done = agent.probability[np.arange(STEPS), agent.action]
+    done = agent.probability[np.arange(STEPS), agent.episode.action]
     expected = np.square(agent.probability).sum(-1).mean()
     assert abs(done.mean() - expected) < 0.2
     assert expected > 0.3
@@ -83,16 +86,16 @@ def test_the_value_map_reads_what_rows_hold(sample):
     arrived = 0
     for t in range(STEPS):
         # Memories are written after planning: the transition that led here is not in it yet.
-        moves = agent.place[: max(t - 1, 0)] != agent.place[1 : max(t, 1)]
-        reached = agent.place[1 : max(t, 1)][moves]
-        known = set(agent.place[: max(t - 1, 0)]) | set(agent.place[1 : max(t, 1)])
+        moves = agent.episode.state[: max(t - 1, 0)] != agent.episode.state[1 : max(t, 1)]
+        reached = agent.episode.state[1 : max(t, 1)][moves]
+        known = set(agent.episode.state[: max(t - 1, 0)]) | set(agent.episode.state[1 : max(t, 1)])
         for state in range(4):
             assert (value_map.distance[t, 0, state] >= 0) == (state in known)
             assert np.isnan(value_map.value[t, 0, state]) == (state not in known)
-        if agent.goal[t] in reached:
+        if agent.episode.goal[t] in reached:
             arrived += 1
-            assert value_map.distance[t, 0, agent.goal[t]] == 0
-            assert np.nanargmax(value_map.value[t, 0]) == agent.goal[t]
+            assert value_map.distance[t, 0, agent.episode.goal[t]] == 0
+            assert np.nanargmax(value_map.value[t, 0]) == agent.episode.goal[t]
     assert arrived > 10
     assert value_map.agreement[0] > value_map.chance + 0.1
 
@@ -119,7 +122,7 @@ def test_the_page_needs_nothing_from_elsewhere(sample):
     assert "class Network" in page
     data = data_of(page)
     assert data["title"] == "a test"
-    assert data["runs"][0]["place"] == recordings[0].place.tolist()
+    assert data["runs"][0]["place"] == recordings[0].episode.state.tolist()
     assert [run["network"] is not None for run in data["runs"]] == [True, False]
     value = np.frombuffer(base64.b64decode(data["runs"][0]["value_map"]["value"]), np.uint8)
     value = value.reshape(data["runs"][0]["value_map"]["shape"])

@@ -10,7 +10,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, UInt8
 from rich.console import Console
 from rich.table import Table
@@ -20,9 +19,13 @@ from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
+from rapidtask.evaluation.play import episode_keys, play_batch
+from rapidtask.evaluation.report import make_table
 from rapidtask.learning.config import epn_for
 from rapidtask.learning.trainer import AgentConfig
+from rapidtask.policies import make_policy
 from rapidtask.pretrained import Card, list_pretrained
+from rapidtask.worlds.world import EpisodeWorld
 
 REPEATS = 3
 
@@ -60,17 +63,12 @@ class Agents:
         environment = self.world.make()
         spec = environment.spec
         timesteps, frames = random_episodes(environment, self.batch_size, self.seed)
-        table = Table(
-            title=f"{domain_name(self.world)}: {spec.num_observations} observations, "
-            f"{spec.num_actions} actions, {spec.episode_steps} steps, "
-            f"batch {self.batch_size} on {jax.devices()[0].device_kind}",
-            title_justify="left",
-            caption="ms: one step of the batch, and of one environment, averaged over an episode",
-            caption_justify="left",
+        table = make_table(
+            f"{domain_name(self.world)}: {spec.num_observations} observations, {spec.num_actions} actions, "
+            f"{spec.episode_steps} steps, batch {self.batch_size} on {jax.devices()[0].device_kind}",
+            ("agent", "parameters", "state kB", "MFLOP/step", "ms/batch", "ms/step"),
+            "ms: one step of the batch, and of one environment, averaged over an episode",
         )
-        table.add_column("agent", no_wrap=True)
-        for heading in ("parameters", "state kB", "MFLOP/step", "ms/batch", "ms/step"):
-            table.add_column(heading, justify="right", no_wrap=True)
         with Console(stderr=True).status("") as status:
             for name, config in agent_configs().items():
                 status.update(f"{name}: compiling and measuring")
@@ -89,15 +87,11 @@ class Agents:
 
 def pretrained_table(cards: Sequence[Card]) -> Table:
     """The shipped agents: how they were trained and what they score with sampled actions."""
-    table = Table(
-        title="pretrained agents: load_pretrained(NAME), rapidtask evaluate --pretrained NAME",
-        title_justify="left",
-        caption="scores in worlds never seen, sampled actions" if cards else "none in this version",
-        caption_justify="left",
+    table = make_table(
+        "pretrained agents: load_pretrained(NAME), rapidtask evaluate --pretrained NAME",
+        ("name", "recipe", "steps", "minutes", "goals", "of oracle"),
+        "scores in worlds never seen, sampled actions" if cards else "none in this version",
     )
-    table.add_column("name", no_wrap=True)
-    for heading in ("recipe", "steps", "minutes", "goals", "of oracle"):
-        table.add_column(heading, justify="right", no_wrap=True)
     for card in cards:
         scores = card.scores.get("sampled", {})
         goals, share = scores.get("goals_per_episode"), scores.get("oracle_share_last_third")
@@ -122,20 +116,10 @@ def random_episodes(
     environment: Environment, batch_size: int, seed: int
 ) -> tuple[TimeStep, UInt8[Array, "B V 84 84 3"] | None]:
     """One episode of each environment under random actions, `[T + 1, B]`, and what its observations show."""
-
-    @eqx.filter_jit
-    def run(environment: Environment, key: jax.Array) -> tuple[TimeStep, jax.Array | None]:
-        reset_key, action_key = jax.random.split(key)
-        states, first = environment.reset_batch(jax.random.split(reset_key, batch_size))
-        frames = environment.pool.look_up_frames(environment.frames_of(states))
-        shape = (environment.options.episode_steps, batch_size)
-        actions = jax.random.randint(action_key, shape, 0, environment.num_actions)
-        _, rest = jax.lax.scan(
-            lambda states, actions: environment.step_batch(states, actions), states, actions
-        )
-        return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest), frames
-
-    return run(environment, jax.random.key(seed))
+    episodes = play_batch(environment, make_policy("random", environment), episode_keys(seed, batch_size))
+    worlds = EpisodeWorld(episodes.world, episodes.symbols)
+    frames = jax.vmap(environment.pool.frames_of)(worlds) if environment.has_frames else None
+    return episodes.timesteps, environment.pool.look_up_frames(frames)
 
 
 def measure(

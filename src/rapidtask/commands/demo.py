@@ -155,7 +155,7 @@ def episode_page(evaluations: Evaluations, names: list[str]) -> str:
         record_episode(environment, evaluations.policy(name, world), name=name, seed=evaluations.seed)
         for name in names
     ]
-    views = render_street_views(environment, recordings[0].world)
+    views = render_street_views(environment, int(recordings[0].episode.world))
     return make_page(environment, recordings, title=world_title(world), views=views)
 
 

@@ -16,42 +16,71 @@ from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
-from rapidtask.evaluation import Scores, evaluate
+from rapidtask.evaluation import Scorer, Scores
 from rapidtask.evaluation.report import plot_steps_to_nth_goal, scores_table
 from rapidtask.learning.agent_files import AGENT_FILE, load_agent, read_run_config
 from rapidtask.learning.run_config import RunConfig, agent_name
-from rapidtask.policies import POLICIES, Policy, make_policy
+from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import find_pretrained, pretrained_names
 from rapidtask.pretrained.load import fit_agent, load_pretrained, parse_option
 
-PolicyName = Literal["random", "random-walk", "within-task", "edges", "edges-inverse", "hand-coded", "oracle"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate:
-    """Score a policy: goals per episode, share of the oracle in the last third, steps to the n-th goal."""
+class AgentOptions:
+    """What commands that let trained agents act have in common: which agents, and where."""
 
     world: WorldOptions = field(default_factory=MemoryPlanning)
     """Options of the world."""
-    policy: PolicyName | Literal["all"] | None = None
-    """A reference policy, or all of them; by default all, or none beside a trained agent."""
-    checkpoint: Path | None = None
-    """A trained agent: its file, a checkpoint, or the folder of its run, whose world is then the default."""
     pretrained: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An agent that comes with the package (`rapidtask agents` lists them), or "all"; may be repeated. The
     first one's world is the default."""
+    checkpoint: Path | None = None
+    """A trained agent: its file, a checkpoint, or the folder of its run, whose world is then the default."""
     greedy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Let the agent of --checkpoint take its likeliest action instead of drawing one; --pretrained agents
-    are then scored both ways."""
+    then act both ways."""
     options: tuple[str, ...] = ()
     """Options of the trained agents to change, as NAME=VALUE: memory=all, iterations=6."""
     new_symbols: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Allow a world with more symbols than the agent was trained with; only fixed symbols can grow."""
-    episodes: int = 500
-    """Episodes to run per policy."""
     seed: int = 0
     """Seed of the worlds; every policy meets the same ones."""
+
+    def trained(
+        self, environment: Environment, pretrained: Sequence[str], checkpoint: Path | None = None
+    ) -> dict[str, Policy]:
+        """Trained agents as policies, their options changed, by the name to report."""
+        changes = f", {', '.join(self.options)}" if self.options else ""
+        policies: dict[str, Policy] = {}
+
+        def add(agent: Agent, config: RunConfig, name: str, *, greedy: bool) -> None:
+            changed = dict(parse_option(config.agent, text) for text in self.options)
+            agent, _ = fit_agent(agent, config, environment, new_symbols=self.new_symbols, **changed)
+            policies[name] = make_learned_policy(agent, environment, greedy=greedy)
+
+        if (path := checkpoint) is not None:
+            agent, config = load_agent(path)
+            # The folder of a run names it better than the file in it, which is called the same in all.
+            label = path.resolve().parent.name if path.name == AGENT_FILE else path.resolve().stem
+            name = f"{agent_name(config.agent)} ({label}{changes}{', greedy' if self.greedy else ''})"
+            add(agent, config, name, greedy=self.greedy)
+        for name in chosen_pretrained(pretrained):
+            agent, config = load_pretrained(name)
+            add(agent, config, f"{name}{changes}", greedy=False)
+            if self.greedy:
+                add(agent, config, f"{name}{changes}, greedy", greedy=True)
+        return policies
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(AgentOptions):
+    """Score a policy: goals per episode, share of the oracle in the last third, steps to the n-th goal."""
+
+    policy: PolicyName | Literal["all"] | None = None
+    """A reference policy, or all of them; by default all, or none beside a trained agent."""
+    episodes: int = 500
+    """Episodes to run per policy."""
     json_output: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False
     """Print exactly one JSON object instead of a table."""
     plot: Path | None = None
@@ -59,69 +88,34 @@ class Evaluate:
 
     def run(self) -> None:
         """Evaluate and print."""
-        all_scores = evaluate_with_progress(self)
+        environment, name = self.world.make(), domain_name(self.world)
+        policies = self.policies(environment)
+        world = {"name": name, **asdict(self.world)}  # pyright: ignore[reportArgumentType]
+        scorer = Scorer(environment, self.episodes, self.seed, world)
+        all_scores: list[Scores] = []
+        with Console(stderr=True).status("") as status:
+            for position, (policy, acts) in enumerate(policies.items(), start=1):
+                status.update(f"{policy}: {self.episodes} episodes ({position} of {len(policies)})")
+                all_scores.append(scorer(policy, acts))
+        sys.stderr.flush()
         if self.plot is not None:
-            plot_steps_to_nth_goal(all_scores, self.plot, title=f"{domain_name(self.world)}: steps per goal")
+            plot_steps_to_nth_goal(all_scores, self.plot, title=f"{name}: steps per goal")
         if self.json_output:
             results = [scores.to_json() for scores in all_scores]
             print(json.dumps(results[0] if len(results) == 1 else {"policies": results}))
             return
-        title = f"{domain_name(self.world)}, {self.episodes} episodes, seed {self.seed}"
-        Console().print(scores_table(all_scores, title))
+        Console().print(scores_table(all_scores, f"{name}, {self.episodes} episodes, seed {self.seed}"))
 
-
-def evaluate_with_progress(options: Evaluate) -> list[Scores]:
-    """Evaluate the chosen policies, with a line on standard error for the one under way."""
-    environment = options.world.make()
-    policies = make_policies(options, environment)
-    world = {"name": domain_name(options.world), **asdict(options.world)}  # pyright: ignore[reportArgumentType]
-    console = Console(stderr=True)
-    all_scores: list[Scores] = []
-    with console.status("") as status:
-        results = evaluate(environment, policies, episodes=options.episodes, seed=options.seed, world=world)
-        for position, name in enumerate(policies, start=1):
-            status.update(f"{name}: {options.episodes} episodes ({position} of {len(policies)})")
-            all_scores.append(next(results))
-    sys.stderr.flush()
-    return all_scores
-
-
-def make_policies(options: Evaluate, environment: Environment) -> dict[str, Policy]:
-    """The policies to evaluate, by the name to report: trained agents first."""
-    learned = trained_policies(options, environment)
-    names = (options.policy,) if options.policy else ()
-    if options.policy == "all" or (not learned and not names):
-        names = POLICIES
-    return {**learned, **{name: make_policy(name, environment) for name in names}}
-
-
-def trained_policies(options: Evaluate, environment: Environment) -> dict[str, Policy]:
-    """The trained agents that were asked for, with their options changed, by the name to report."""
-    if options.checkpoint is None and not options.pretrained:
-        for flag, given in (("--greedy", options.greedy), ("--options", options.options)):
-            if given:
+    def policies(self, environment: Environment) -> dict[str, Policy]:
+        """The policies to evaluate, by the name to report: trained agents first."""
+        learned = self.trained(environment, self.pretrained, self.checkpoint)
+        for flag, given in (("--greedy", self.greedy), ("--options", self.options)):
+            if given and not learned:
                 raise InputError(f"{flag} is about a trained agent; it needs a --checkpoint or --pretrained")
-        return {}
-    changes = f", {', '.join(options.options)}" if options.options else ""
-    policies: dict[str, Policy] = {}
-
-    def add(agent: Agent, config: RunConfig, name: str, *, greedy: bool) -> None:
-        changed = dict(parse_option(config.agent, text) for text in options.options)
-        agent, _ = fit_agent(agent, config, environment, new_symbols=options.new_symbols, **changed)
-        policies[name] = make_learned_policy(agent, environment, greedy=greedy)
-
-    if (path := options.checkpoint) is not None:
-        agent, config = load_agent(path)
-        # The folder of a run names it better than the file in it, which is called the same in all.
-        label = path.resolve().parent.name if path.name == AGENT_FILE else path.resolve().stem
-        name = f"{agent_name(config.agent)} ({label}{changes}{', greedy' if options.greedy else ''})"
-        add(agent, config, name, greedy=options.greedy)
-    for name in chosen_pretrained(options.pretrained):
-        agent, config = load_pretrained(name)
-        add(agent, config, f"{name}{changes}", greedy=False)
-        if options.greedy:
-            add(agent, config, f"{name}{changes}, greedy", greedy=True)
-    return policies
+        names = (self.policy,) if self.policy else ()
+        if self.policy == "all" or (not learned and not names):
+            names = POLICIES
+        return {**learned, **{name: make_policy(name, environment) for name in names}}
 
 
 def chosen_pretrained(names: Sequence[str]) -> list[str]:

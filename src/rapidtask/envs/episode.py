@@ -13,19 +13,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
-from rapidtask.envs.render import Scene
-from rapidtask.envs.street_options import street_pool_of
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
-
-
-@jax.jit
-def _reset(environment: Environment, key: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
-    return environment.reset(key)
+_reset, _step, _step_batch = (
+    jax.jit(method) for method in (Environment.reset, Environment.step, Environment.step_batch)
+)
 
 
 @jax.jit
@@ -33,14 +29,9 @@ def _reset_next(environment: Environment, state: EnvState) -> tuple[EnvState, Ti
     return environment.reset(next_key(environment, state))
 
 
-@jax.jit
-def _step(environment: Environment, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, TimeStep]:
-    return environment.step(state, action)
-
-
 def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
     """Key of the episode that follows the given one; the same as in `Environment.step_batch`."""
-    return jax.random.fold_in(state.key, environment.options.episode_steps)
+    return jax.random.fold_in(state.key, environment.episode.episode_steps)
 
 
 def seed_bits(seed: int) -> np.uint32:
@@ -119,11 +110,6 @@ class Episode:
         # One dtype for every kind of integer that comes in: no recompilation.
         return self._enter(*_step(self.environment, self.state, np.int32(action)))
 
-    def scene(self) -> Scene:
-        """The situation as the renderers draw it."""
-        assert self.state is not None
-        return make_scene(self.environment, self.state, self.trail, self.goals)
-
     def _enter(self, state: EnvState, timestep: TimeStep) -> TimeStep:
         timestep, place = to_numpy((timestep, state.state))
         self.state, self.timestep = state, timestep
@@ -137,24 +123,6 @@ def extend_trail(trail: list[int], place: int, begins: bool) -> list[int]:
     if begins:
         return [place]
     return trail if trail[-1] == place else [*trail, place]
-
-
-def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
-    """The scene of one environment's state (no batch axis)."""
-    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
-    return Scene(
-        rules=environment.rules,
-        num_observations=environment.num_observations,
-        labels=tuple(labels.tolist()),
-        state=int(place),
-        goal=int(goal),
-        trail=tuple(trail),
-        steps=int(steps),
-        episode_steps=environment.options.episode_steps,
-        goals=goals,
-        streets=street_pool_of(environment),
-        world=int(state.world.index),
-    )
 
 
 class EpisodeBatch:
@@ -208,8 +176,3 @@ def _reset_some(
 ) -> tuple[EnvState, TimeStep]:
     following = jax.vmap(lambda state: next_key(environment, state))(states)
     return environment.reset_batch(jnp.where(seeded, jax.vmap(jax.random.key)(bits), following))
-
-
-@jax.jit
-def _step_batch(environment: Environment, states: EnvState, actions: Any) -> tuple[EnvState, TimeStep]:
-    return environment.step_batch(states, actions)

@@ -30,11 +30,9 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, make_scene, observe
-from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.envs.render import Scene, refuse_unknown_geometry, render_ansi, render_rgb
-from rapidtask.envs.street_options import StreetLearn, street_pool_of
+from rapidtask.envs.environment import Environment, EnvState, TimeStep
+from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, observe
+from rapidtask.envs.registry import make_environment
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
@@ -70,6 +68,7 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in a new world."""
+        _refuse_options(options)
         super().reset(seed=seed)
         if seed is None and self._episode.state is None:
             seed = _draw_seed(self.np_random)
@@ -98,9 +97,10 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         if self.render_mode is None:
             gym.logger.warn('render() draws nothing without a render_mode: "ansi" or "rgb_array"')
             return None
-        if self._episode.state is None:
+        episode = self._episode
+        if episode.state is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        return _draw(self._episode.scene(), self.render_mode)
+        return _draw(self.render_mode, self.environment, episode.state, episode.trail, episode.goals)
 
     def _observe(self, timestep: TimeStep) -> Observation:
         assert self._episode.state is not None
@@ -137,8 +137,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in every environment; a whole number s seeds environment i with s + i."""
-        if options and "reset_mask" in options:
-            raise InputError("reset_mask is not supported: environments that end restart by themselves")
+        _refuse_options(options)
         if isinstance(seed, Sequence):
             seeds = list(seed)
         else:
@@ -173,11 +172,10 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             return None
         if self._batch.states is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        scenes = (
-            make_scene(self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
+        return tuple(
+            _draw(self.render_mode, self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
             for i, trail in enumerate(self._trails)
         )
-        return tuple(_draw(scene, self.render_mode) for scene in scenes)
 
     def _observe(self, timestep: TimeStep) -> tuple[Observation, dict[str, Any]]:
         if self.render_mode is not None:
@@ -196,36 +194,16 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             self._trails[i] = extend_trail(self._trails[i], place, begins)
 
 
-class MemoryPlanningEnv(RapidTaskEnv):
-    """`rapidtask/MemoryPlanning-v0`: one Memory&Planning Game."""
-
-    def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        """Build the game; the options are the fields of `rapidtask.envs.MemoryPlanning`."""
-        super().__init__(MemoryPlanning(**options).make(), render_mode)
+def make_env(world: str, render_mode: str | None = None, **options: Any) -> RapidTaskEnv:
+    """What `gymnasium.make` calls: the environment of a domain, with the fields of its options."""
+    return RapidTaskEnv(make_environment(world, **options), render_mode)
 
 
-class MemoryPlanningVectorEnv(RapidTaskVectorEnv):
-    """`rapidtask/MemoryPlanning-v0` with `make_vec`: a batch of Memory&Planning Games."""
-
-    def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
-        """Build the games; the options are the fields of `rapidtask.envs.MemoryPlanning`."""
-        super().__init__(MemoryPlanning(**options).make(), num_envs, render_mode)
-
-
-class StreetLearnEnv(RapidTaskEnv):
-    """`rapidtask/OneShotStreetLearn-v0`: One-Shot StreetLearn."""
-
-    def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        """Build the environment; the options are the fields of `rapidtask.envs.StreetLearn`."""
-        super().__init__(StreetLearn(**options).make(), render_mode)
-
-
-class StreetLearnVectorEnv(RapidTaskVectorEnv):
-    """`rapidtask/OneShotStreetLearn-v0` with `make_vec`: a batch, each in a neighbourhood of its own."""
-
-    def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
-        """Build the environments; the options are the fields of `rapidtask.envs.StreetLearn`."""
-        super().__init__(StreetLearn(**options).make(), num_envs, render_mode)
+def make_vector_env(
+    world: str, num_envs: int = 1, render_mode: str | None = None, **options: Any
+) -> RapidTaskVectorEnv:
+    """What `gymnasium.make_vec` calls: a batch, each environment in a world of its own."""
+    return RapidTaskVectorEnv(make_environment(world, **options), num_envs, render_mode)
 
 
 def _ends(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
@@ -234,8 +212,19 @@ def _ends(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
     return last & terminal, last & ~terminal
 
 
-def _draw(scene: Scene, render_mode: str) -> str | np.ndarray:
-    return render_ansi(scene) if render_mode == "ansi" else render_rgb(scene)
+def _refuse_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise InputError(f"options: reset knows none, so {', '.join(map(repr, options))} would do nothing")
+
+
+def _draw(
+    mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
+) -> str | np.ndarray:
+    # Here, because drawing stands above environments: most are never drawn.
+    from rapidtask.draw import make_scene, render_ansi, render_rgb
+
+    scene = make_scene(environment, state, trail, goals)
+    return render_ansi(scene) if mode == "ansi" else render_rgb(scene)
 
 
 def _draw_seed(generator: np.random.Generator) -> int:
@@ -249,4 +238,6 @@ def _check_render_mode(environment: Environment, render_mode: str | None) -> Non
         raise InputError(
             f"render_mode is {render_mode!r}, expected one of {METADATA['render_modes']} or None"
         )
-    refuse_unknown_geometry(environment.rules, street_pool_of(environment))
+    from rapidtask.draw import check_drawable
+
+    check_drawable(environment.rules, environment.pool.places)

@@ -1,6 +1,5 @@
 """Evaluation: goals per episode and share of the oracle, on worlds never seen."""
 
-from rapidtask.evaluation.evaluate import evaluate
-from rapidtask.evaluation.scores import Scores
+from rapidtask.evaluation.scores import Scorer, Scores, evaluate
 
-__all__ = ["Scores", "evaluate"]
+__all__ = ["Scorer", "Scores", "evaluate"]

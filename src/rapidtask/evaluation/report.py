@@ -12,20 +12,19 @@ from rapidtask.evaluation.scores import Scores
 NUM_GOALS_IN_TABLE = 4
 
 
+def make_table(title: str, headings: Sequence[str], caption: str) -> Table:
+    """A table of names and, to the right, their numbers; without lines, to fit a terminal of 80 columns."""
+    table = Table(title=title, caption=caption, box=None, padding=(0, 2, 0, 0))
+    table.title_justify = table.caption_justify = "left"
+    for column, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if column else "left", no_wrap=True)
+    return table
+
+
 def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
     """One row per policy."""
-    # Narrow enough for a terminal of 80 columns.
-    table = Table(
-        box=None,
-        padding=(0, 2, 0, 0),
-        title=title,
-        title_justify="left",
-        caption="per episode, mean ± standard error",
-        caption_justify="left",
-    )
-    table.add_column("policy", no_wrap=True)
-    for heading in ("goals", "last third", "of oracle", "steps to goal 1, 2…"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("policy", "goals", "last third", "of oracle", "steps to goal 1, 2…")
+    table = make_table(title, headings, "per episode, mean ± standard error")
     for scores in all_scores:
         steps = " ".join(f"{mean:.1f}" for mean in scores.steps_to_nth_goal[:NUM_GOALS_IN_TABLE])
         table.add_row(

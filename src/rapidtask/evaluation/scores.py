@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float
+
+from rapidtask.envs.environment import Environment
+from rapidtask.errors import InputError
+from rapidtask.evaluation.play import play
+from rapidtask.policies import Policy, make_policy
 
 MIN_SHARE_REACHED = 0.9
 """The n-th goal is scored only if at least this share of the episodes reached it."""
@@ -35,6 +42,60 @@ class Scores:
     def to_json(self) -> dict:
         """The scores as one JSON object."""
         return asdict(self)
+
+
+@dataclass
+class Scorer:
+    """Scores policies in the same worlds; the oracle, which all are held against, plays there once."""
+
+    environment: Environment
+    """Where to act."""
+    episodes: int = 500
+    """Episodes per policy."""
+    seed: int = 0
+    """Seed of the worlds."""
+    world: dict = field(default_factory=dict)
+    """Description of the world to keep with the scores."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise InputError(f"episodes is {self.episodes}, expected at least 1")
+
+    @cached_property
+    def oracle(self) -> Bool[np.ndarray, "T E"]:
+        """Whether each step of the oracle completed a task."""
+        return self.completed(make_policy("oracle", self.environment))
+
+    def completed(self, policy: Policy) -> Bool[np.ndarray, "T E"]:
+        """Whether each step of a policy completed a task."""
+        return play(self.environment, policy, self.episodes, self.seed).completed
+
+    def __call__(self, name: str, policy: Policy) -> Scores:
+        """Score a policy, which is to be reported by a name."""
+        completed = self.oracle if name == "oracle" else self.completed(policy)
+        return score(name, completed, self.oracle, seed=self.seed, world=self.world)
+
+
+def evaluate(
+    environment: Environment,
+    policies: Iterable[str] | Mapping[str, Policy],
+    *,
+    episodes: int = 500,
+    seed: int = 0,
+) -> Iterator[Scores]:
+    """Score each policy on the same worlds, one after another.
+
+    Args:
+        environment: where to act.
+        policies: names of reference policies, or policies by the name to report.
+        episodes: episodes per policy.
+        seed: seed of the worlds.
+    """
+    scorer = Scorer(environment, episodes, seed)
+    if not isinstance(policies, Mapping):
+        policies = {name: make_policy(name, environment) for name in policies}
+    for name, policy in policies.items():
+        yield scorer(name, policy)
 
 
 def score(

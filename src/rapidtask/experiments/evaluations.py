@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
-from rapidtask.evaluation.episodes import EpisodeTrace, run_episodes, trace_episodes
+from rapidtask.evaluation.play import Episodes, play
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
@@ -127,7 +126,7 @@ class Evaluations:
         self, name: str, world: Any, *, greedy: bool = False, new_symbols: bool = False, **options
     ) -> Policy:
         """A trained agent by its label, or a reference policy by its name, for a world."""
-        environment = make_shared(world)
+        environment = world.make()
         trained = self.find(name)
         if trained is None:
             return make_policy(name, environment)
@@ -150,7 +149,7 @@ class Evaluations:
         if key not in self._completed:
             self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
             policy = self.policy(name, world, **options)
-            self._completed[key] = run_episodes(make_shared(world), policy, episodes, self.seed)
+            self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
         return self._completed[key]
 
     def scores(self, name: str, world: Any = None, episodes: int | None = None, **options) -> Scores:
@@ -159,11 +158,11 @@ class Evaluations:
         completed = self.completed(name, world, episodes, **options)
         return score(name, completed, oracle, seed=self.seed, world={})
 
-    def trace(self, name: str, episodes: int) -> EpisodeTrace:
+    def trace(self, name: str, episodes: int) -> Episodes:
         """Everything that happened in a few episodes."""
         self.say(f"{name}: {episodes} episodes, step by step")
         world = self.world_of(name)
-        return trace_episodes(make_shared(world), self.policy(name, world), episodes, self.seed)
+        return play(world.make(), self.policy(name, world), episodes, self.seed)
 
     def _episodes(self, name: str, episodes: int | None) -> int:
         episodes = min(episodes or self.episodes, self.episodes)
@@ -182,15 +181,6 @@ def columns(scores: Scores, *names: str) -> dict[str, Any]:
         if plain != name:
             found[f"{plain}_stderr"] = getattr(scores, f"{plain}_stderr")
     return found
-
-
-def make_shared(world: Any) -> Environment:
-    """The environment of a world; streets of all cities share compiled programs."""
-    if not isinstance(world, StreetLearn):
-        return world.make()
-    names = [option.name for option in dataclasses.fields(EpisodeOptions)]
-    options = EpisodeOptions(**{name: getattr(world, name) for name in names})
-    return Environment(world.sample().pool, options)
 
 
 def describe(world: Any) -> str:

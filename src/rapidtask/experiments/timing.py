@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rapidtask.evaluation.episodes import episode_keys, run_batch
-from rapidtask.experiments.evaluations import Evaluations, make_shared
+from rapidtask.evaluation.play import episode_keys, play_batch
+from rapidtask.experiments.evaluations import Evaluations
 
 
 def time_episodes(
@@ -21,11 +21,11 @@ def time_episodes(
     Returns:
         Whether each step completed a task, `[T, E]`, and milliseconds per step and environment as columns.
     """
-    environment, policy = make_shared(world), evaluations.policy(label, world, **options)
+    environment, policy = world.make(), evaluations.policy(label, world, **options)
     keys = episode_keys(evaluations.seed, episodes)
-    compiled = run_batch.lower(environment, policy, keys).compile()
+    compiled = play_batch.lower(environment, policy, keys).compile()
     wall, processor = time.perf_counter(), time.process_time()
-    completed = np.asarray(compiled(environment, policy, keys))
+    completed = compiled(environment, policy, keys).completed
     steps = world.episode_steps * episodes
     return completed, {
         "processor_ms_per_step": (time.process_time() - processor) * 1e3 / steps,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from rapidtask.errors import InputError
+from rapidtask.files import write_atomically
 
 FORMAT = "rapidtask-checkpoint-1"
 SUFFIX = ".safetensors"
@@ -40,22 +40,6 @@ def save_checkpoint(path: Path, tree: Any, config: dict) -> None:
     text = json.dumps(config, sort_keys=True)
     data = save(tensors, {"format": FORMAT, "config": text, "sha256": checksum(tensors.items(), text)})
     write_atomically(path, _with_sorted_header(data))
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that its name only ever shows its whole content."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    with open(partial, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict]:

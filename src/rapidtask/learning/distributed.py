@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 import jax
 
@@ -54,3 +55,10 @@ def parse(spelled: str) -> tuple[str, int, int]:
     if process >= count:
         raise InputError(f"--distributed: process_id {process} is not below num_processes {count}")
     return address, process, count
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs between runs, so that a command waits for the compiler only once."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

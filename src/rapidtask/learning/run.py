@@ -21,11 +21,8 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, Sharding
 from jaxtyping import Array
 
-from rapidtask.agents.agent import Agent
-from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
-from rapidtask.evaluation.episodes import run_episodes
-from rapidtask.evaluation.scores import Scores, score
+from rapidtask.evaluation.scores import Scorer, Scores
 from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
 from rapidtask.learning.checkpoint import (
     checkpoint_path,
@@ -40,7 +37,6 @@ from rapidtask.learning.logs import RunLog
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer, TrainState
 from rapidtask.learning.training_worlds import TrainingWorlds
-from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
 
 EVALUATION_SEED = 1_000_003
@@ -123,7 +119,7 @@ def run(
     if leads:
         write_atomically(folder / "config.json", (json.dumps(config.to_json(), indent=2) + "\n").encode())
 
-    evaluator = Evaluator(config.world.held_out().make(), options.evaluation_episodes)
+    scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
     scores: Scores | None = None
     bad_iterations, saved, stopped_by = 0, None, None
     before = log.seconds if log is not None else 0.0
@@ -141,7 +137,8 @@ def run(
                 seconds += time.perf_counter() - began
             if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
                 began, compiles = time.perf_counter(), scores is None
-                scores = evaluator(fetch(state.learner.agent))
+                agent = fetch(state.learner.agent)
+                scores = scorer("agent", make_learned_policy(agent, scorer.environment))
                 record |= {
                     "evaluation_goals_per_episode": scores.goals_per_episode,
                     "evaluation_oracle_share_last_third": scores.oracle_share_last_third,
@@ -166,22 +163,6 @@ def run(
         if leads:
             save_agent(folder / AGENT_FILE, fetch(state.learner.agent), config)
     return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
-
-
-class Evaluator:
-    """Scores agents on held-out worlds; the oracle's episodes there are run once."""
-
-    def __init__(self, environment: Environment, episodes: int):
-        self.environment, self.episodes = environment, episodes
-        self._oracle: np.ndarray | None = None
-
-    def __call__(self, agent: Agent) -> Scores:
-        """Evaluate an agent with sampled actions."""
-        run = lambda policy: run_episodes(self.environment, policy, self.episodes, EVALUATION_SEED)  # noqa: E731
-        if self._oracle is None:
-            self._oracle = run(make_policy("oracle", self.environment))
-        completed = run(make_learned_policy(agent, self.environment))
-        return score("agent", completed, self._oracle, seed=EVALUATION_SEED, world={})
 
 
 def fetch(tree: Any) -> Any:

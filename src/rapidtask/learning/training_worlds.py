@@ -76,16 +76,14 @@ class TrainingWorlds:
 
     def _take(self, number: int) -> Environment:
         assert self._stream is not None
-        options = self._config.world
-        assert isinstance(options, StreetLearn)
-        return Environment(self._stream.take(number).pool, options)
+        return Environment(self._stream.take(number), self._config.world.episode)
 
 
 def iterations_per_pool(environment: Environment, trainer: Trainer) -> int:
     """Iterations until about as many episodes have begun as the pool has worlds, in whole episodes."""
-    num_worlds = environment.pool.worlds.num_states.shape[0]
+    num_worlds = environment.pool.num_worlds
     # An episode takes one step more: that to the first timestep of the next.
-    episode = environment.options.episode_steps + 1
+    episode = environment.episode.episode_steps + 1
     iterations = -(-num_worlds * episode // trainer.steps_per_iteration)
     whole = episode // math.gcd(episode, trainer.num_steps)
     return max(1, -(-iterations // whole)) * whole
@@ -94,7 +92,7 @@ def iterations_per_pool(environment: Environment, trainer: Trainer) -> int:
 @eqx.filter_jit
 def _restart(environment: Environment, actors: Actors) -> Actors:
     """The actors at the start of the episodes that follow the current ones, in another pool of worlds."""
-    following = jax.vmap(lambda key: jax.random.fold_in(key, environment.options.episode_steps))
+    following = jax.vmap(lambda key: jax.random.fold_in(key, environment.episode.episode_steps))
     env_states, timestep = environment.reset_batch(following(actors.env_states.key))
     # Staggered environments stay so; the others are at the start of an episode here.
     env_states = eqx.tree_at(lambda s: s.steps, env_states, actors.env_states.steps)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.policies.edges import EdgePlanner
@@ -9,7 +11,8 @@ from rapidtask.policies.policy import Policy
 from rapidtask.policies.simple import Oracle, Random, RandomWalk
 from rapidtask.policies.torus import TorusExplorer
 
-POLICIES = ("random", "random-walk", "within-task", "edges", "edges-inverse", "hand-coded", "oracle")
+PolicyName = Literal["random", "random-walk", "within-task", "edges", "edges-inverse", "hand-coded", "oracle"]
+POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
 """Names of the reference policies, weakest first."""
 
 
@@ -42,4 +45,4 @@ def make_policy(name: str, environment: Environment) -> Policy:
     raise InputError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
 
 
-__all__ = ["POLICIES", "Policy", "make_policy"]
+__all__ = ["POLICIES", "Policy", "PolicyName", "make_policy"]

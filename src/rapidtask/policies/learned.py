@@ -25,18 +25,14 @@ class LearnedPolicy(Policy):
     pool: WorldPool | None = None
     """Where the frames of pixel worlds are; None for symbols."""
 
-    def initial_batch(self, batch_size: int) -> Any:
-        """See `Policy`."""
-        return self.agent.initial_state(batch_size)
-
-    def start_batch(self, env_states: EnvState, batch_size: int) -> Any:
+    def start_batch(self, env_states: EnvState) -> Any:
         """See `Policy`. Frames are embedded here, once per episode, and remembered with the rest."""
-        if self.pool is None:
-            return self.initial_batch(batch_size)
-        pool = self.pool
+        state, pool = self.agent.initial_state(len(env_states.state)), self.pool
+        if pool is None:
+            return state
         # One environment after the other: a batch's frames and their features at once would be gigabytes.
         embed = lambda world: self.agent.embed(pool.look_up_frames(pool.frames_of(world)))  # noqa: E731
-        return self.initial_batch(batch_size), jax.lax.map(embed, env_states.world)
+        return state, jax.lax.map(embed, env_states.world)
 
     def step_batch(self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState):
         """See `Policy`."""

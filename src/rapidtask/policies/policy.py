@@ -34,14 +34,10 @@ class Policy(eqx.Module):
         """Choose an action: `(action, what it remembers now)`. The memory is fresh at a first timestep."""
         raise NotImplementedError
 
-    def initial_batch(self, batch_size: int) -> Any:
-        """What is remembered of each of B environments at the start."""
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (batch_size, *x.shape)), self.initial_state())
-
-    def start_batch(self, env_states: EnvState, batch_size: int) -> Any:
-        """What is remembered of B environments at the start of their episodes."""
-        del env_states  # only what states look like may be taken from there
-        return self.initial_batch(batch_size)
+    def start_batch(self, env_states: EnvState) -> Any:
+        """What is remembered of B environments at the start; only what states look like is taken of them."""
+        batch = env_states.state.shape
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (*batch, *x.shape)), self.initial_state())
 
     def step_batch(
         self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState

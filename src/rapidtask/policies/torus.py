@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Int
 from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 from rapidtask.policies.policy import Policy, choose
-from rapidtask.worlds.memory_planning import OFFSETS
+from rapidtask.worlds.torus import OFFSETS, gap
 
 UNSEEN = -1
 
@@ -60,10 +60,9 @@ class TorusExplorer(Policy):
         unseen = symbol == UNSEEN
         cells = jnp.arange(size)
         ahead = (position + offsets[: self.rules.num_moves]) % size  # [M, 2] cell each move leads to
-        # gap[m, c]: steps along one axis from the cell move m leads to; distance[m, x, y] their sum.
-        gap = jnp.abs(ahead[:, :, None] - cells)
-        gap = jnp.minimum(gap, size - gap)
-        distance = gap[:, 0, :, None] + gap[:, 1, None, :]
+        # apart[m, axis, c]: steps from the cell move m leads to; distance[m, x, y] their sum.
+        apart = gap(ahead[:, :, None], cells, size)
+        distance = apart[:, 0, :, None] + apart[:, 1, None, :]
 
         far = 2 * size
         is_goal = symbol == timestep.goal

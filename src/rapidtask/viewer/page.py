@@ -48,14 +48,15 @@ def make_page(
     if not recordings:
         raise InputError("a page needs at least one recording")
     first = recordings[0]
+    world, symbols = int(first.episode.world), np.asarray(first.episode.symbols)
     for other in recordings:
-        if other.world != first.world or not np.array_equal(other.labels, first.labels):
+        if int(other.episode.world) != world or not np.array_equal(other.episode.symbols, symbols):
             raise InputError(f"{other.name} was recorded in another world than {first.name}")
     data = {
         "version": rapidtask.__version__,
         "title": title,
         "seed": first.seed,
-        "world": describe_world(environment, first.world, first.labels),
+        "world": describe_world(environment, world, symbols),
         "views": None if views is None else as_addresses(views),
         "runs": [describe_recording(recording) for recording in recordings],
     }
@@ -83,12 +84,13 @@ def describe_recording(recording: Recording) -> dict[str, Any]:
             network, why_not = export_network(recording.agent), None
         except InputError as error:
             why_not = str(error)
+    episode = recording.episode
     return {
         "name": recording.name,
-        "place": recording.place.tolist(),
-        "goal": recording.goal.tolist(),
-        "action": recording.action.tolist(),
-        "completed": recording.completed.astype(int).tolist(),
+        "place": episode.state.tolist(),
+        "goal": episode.goal.tolist(),
+        "action": episode.action.tolist(),
+        "completed": episode.completed.astype(int).tolist(),
         "probability": _rounded(recording.probability),
         "value": _rounded(recording.value),
         "value_map": None if recording.value_map is None else describe_value_map(recording.value_map),

@@ -9,7 +9,7 @@ that are read correctly is kept beside the map.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -22,7 +22,7 @@ from scipy.special import log_softmax, softmax
 
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, slot_buckets
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import to_numpy
 from rapidtask.policies.edges import UNKNOWN, plan
 from rapidtask.worlds.world import Rules
@@ -72,22 +72,19 @@ class Rows:
 
 
 def fit_value_map(
-    agent: EPN,
-    episodes: Sequence[TimeStep],
-    rules: Rules,
-    num_observations: int,
-    labels: Int[np.ndarray, " S"],
+    agent: EPN, timesteps: TimeStep, environment: Environment, labels: Int[np.ndarray, " S"]
 ) -> ValueMap:
     """Fit read-outs on all episodes but the first, and apply them to the first.
 
     Args:
         agent: whose planner to read.
-        episodes: timesteps `[T, 1]` of each episode.
-        rules: rules of the worlds, which tell the inferable edges.
-        num_observations: size of the observation vocabulary, V.
+        timesteps: what was shown in each episode, `[T, E]`.
+        environment: where that was; its rules tell the inferable edges.
         labels: observation id of each state in the first episode.
     """
-    watched, *others = [planner_rows(agent, episode, rules, num_observations) for episode in episodes]
+    num_steps, num_episodes = timesteps.action.shape
+    num_observations = environment.num_observations
+    watched, *others = planner_rows(agent, timesteps, environment)
     drawn = np.random.default_rng(0).permutation(sum(len(rows.step) for rows in others))[:FIT_ROWS]
     belief = np.concatenate([rows.belief for rows in others], axis=1)[:, drawn]
     distance = np.concatenate([rows.distance for rows in others], axis=1)[:, drawn]
@@ -95,7 +92,7 @@ def fit_value_map(
     no_path = min(LONGEST, int(finite.max(initial=1))) + 1
     target, truth = np.minimum(distance, no_path), np.minimum(watched.distance, no_path)
 
-    num_steps, num_iterations = len(episodes[0].action), len(belief)
+    num_iterations = len(belief)
     state_of = np.zeros(num_observations, int)
     state_of[labels] = np.arange(len(labels))
     # Probability of each distance, summed over all that rows say about a state.
@@ -116,42 +113,33 @@ def fit_value_map(
         no_path=no_path,
         agreement=right.mean(axis=1),
         chance=float(np.mean(truth == np.bincount(target.ravel()).argmax())),
-        fitted_steps=sum(len(episode.action) for episode in episodes[1:]),
+        fitted_steps=num_steps * (num_episodes - 1),
     )
 
 
-def planner_rows(agent: EPN, timesteps: TimeStep, rules: Rules, num_observations: int) -> Rows:
-    """The rows of the planner in an episode `[T, 1]`."""
-    memories = _memories(agent, timesteps)
-    needed = int(np.asarray(memories.size).max(initial=1))
+def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> list[Rows]:
+    """The rows of the planner in each of the episodes `[T, E]`."""
+    num_episodes = timesteps.action.shape[1]
+    memories, _ = eqx.filter_jit(agent.recall_all)(agent.initial_state(num_episodes), timesteps)
+    needed = int(memories.size.max())
     # As few slots as will do: most of a long memory is never used.
-    num_slots = next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed)
-    now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, 0]), timesteps)
-    belief, memory, distance = to_numpy(
-        _plan(agent, memories.first_slots(num_slots), now, rules, num_observations)
-    )
-    step, slot = np.nonzero(memory.mask)
-    place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])
-    return Rows(belief[:, step, slot], step, place, distance[step, place])
+    memories = memories.first_slots(next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed))
 
+    @eqx.filter_jit
+    def planned(agent: EPN, memory: Memory, now: TimeStep) -> tuple[Array, Memory, Array]:
+        plan = agent.plan(memory, now, agent.embed())
+        distance = jax.vmap(known_distance, (0, 0, None, None))
+        rules, vocabulary = environment.rules, environment.num_observations
+        return jnp.stack(plan.beliefs), plan.memory, distance(memory, now.goal, rules, vocabulary)
 
-@eqx.filter_jit
-def _memories(agent: EPN, timesteps: TimeStep) -> Memory:
-    """The memory to plan over at each step, `[T]`."""
-    memories, _ = agent.recall_all(agent.initial_state(1), timesteps)
-    return jax.tree.map(lambda leaf: leaf[:, 0], memories)
+    def rows(episode: int) -> Rows:
+        now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, episode]), (memories, timesteps))
+        belief, memory, distance = to_numpy(planned(agent, *now))
+        step, slot = np.nonzero(memory.mask)
+        place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])
+        return Rows(belief[:, step, slot], step, place, distance[step, place])
 
-
-@eqx.filter_jit
-def _plan(
-    agent: EPN, memory: Memory, now: TimeStep, rules: Rules, num_observations: int
-) -> tuple[Float[Array, "I T N D"], Memory, Int[Array, "T V"]]:
-    """Rows before planning and after each iteration, what they are about, and the distances of all places."""
-    distance = jax.vmap(lambda memory, goal: known_distance(memory, goal, rules, num_observations))(
-        memory, now.goal
-    )
-    planned = agent.plan(memory, now, agent.embed())
-    return jnp.stack(planned.beliefs), planned.memory, distance
+    return [rows(episode) for episode in range(num_episodes)]
 
 
 def known_distance(

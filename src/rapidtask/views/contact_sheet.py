@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
 from rapidtask.errors import InputError
-from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.frame_store import FrameStore, half_edges_of
+from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
 """Colours of the city, the neighbourhood, and the directions of the views."""
@@ -23,24 +22,24 @@ COLUMNS, MOST = 4, 12
 """Views a row, and at most in all."""
 
 
-def choose_states(pool: StreetPool) -> Int[np.ndarray, " V"]:
+def choose_states(places: StreetPlaces) -> Int[np.ndarray, " V"]:
     """The states of the pool's first world that a sheet shows: whole nodes, so that turns can be compared."""
-    count = int(pool.pool.worlds.num_states[0])
-    nodes, sizes = np.unique(pool.tail[0, :count], return_counts=True)
+    count = places.num_states[0]
+    nodes, sizes = np.unique(places.tail[0, :count], return_counts=True)
     chosen: list[int] = []
     for node in nodes[np.argsort(-sizes, kind="stable")]:
-        states = np.flatnonzero(pool.tail[0, :count] == node).tolist()
+        states = np.flatnonzero(places.tail[0, :count] == node).tolist()
         if len(chosen) + len(states) <= MOST:
             chosen += states
     return np.array(chosen, np.int64)
 
 
 def draw_sheet(
-    pool: StreetPool, states: Int[np.ndarray, " V"], frames: UInt8[np.ndarray, "V H W 3"], title: str
+    places: StreetPlaces, states: Int[np.ndarray, " V"], frames: UInt8[np.ndarray, "V H W 3"], title: str
 ) -> Figure:
     """The map of the pool's first world with numbered arrows, and the view along each of them."""
-    city = pool.cities[pool.city[0]]
-    lines = [line[:, ::-1] for line in pool.lines(0)]
+    city = places.cities[places.city[0]]
+    lines = [line[:, ::-1] for line in places.lines(0)]
     rows = -(-len(states) // COLUMNS)
     figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1, 1.5))
@@ -52,8 +51,8 @@ def draw_sheet(
     low, high = np.concatenate(lines).min(0), np.concatenate(lines).max(0)
     size = (high - low).max()
     for number, state in enumerate(states.tolist(), 1):
-        node = np.array([city.lng[pool.tail[0, state]], city.lat[pool.tail[0, state]]])
-        towards = np.array([city.lng[pool.first[0, state]], city.lat[pool.first[0, state]]])
+        node = np.array([city.lng[places.tail[0, state]], city.lat[places.tail[0, state]]])
+        towards = np.array([city.lng[places.first[0, state]], city.lat[places.first[0, state]]])
         wide = np.array([np.cos(np.radians(city.lat.mean())), 1.0])
         step = (towards - node) * wide
         step = step / max(float(np.hypot(*step)), 1e-12) * size * 0.06 / wide
@@ -72,7 +71,7 @@ def draw_sheet(
     for place in grid:
         place.set_axis_off()
     for number, (state, frame, place) in enumerate(zip(states.tolist(), frames, grid, strict=False), 1):
-        node, towards = int(pool.tail[0, state]), int(pool.first[0, state])
+        node, towards = int(places.tail[0, state]), int(places.first[0, state])
         here = slice(city.offsets[node], city.offsets[node + 1])
         bearing = city.bearings[here][city.neighbours[here] == towards][0]
         place.imshow(frame, interpolation="bicubic")
@@ -98,9 +97,9 @@ def sheet_of_city(
         hour: hour of the day of rendered views.
     """
     city = entry.load()
-    pool = sample_pool([city], 1, seed, options)
-    states = choose_states(pool)
-    node, first = pool.tail[0, states], pool.first[0, states]
+    places = sample_pool([city], 1, seed, options).places
+    states = choose_states(places)
+    node, first = places.tail[0, states], places.first[0, states]
     if frames is None:
         source = choose_source(entry, hour)
         views = source.make(half_edges_of(city, node, first))
@@ -110,4 +109,4 @@ def sheet_of_city(
             raise InputError("--hour: the views of a frame store have their light already")
         store = FrameStore(frames / city.name)
         views, origin = store.frames[store.find(city, node, first)], store.info.renderer
-    return draw_sheet(pool, states, views, f"{city.name}: {origin}")
+    return draw_sheet(places, states, views, f"{city.name}: {origin}")

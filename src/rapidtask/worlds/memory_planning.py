@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from rapidtask.worlds.torus import OFFSETS, cell_of, state_of
 from rapidtask.worlds.world import Rules, World, WorldError, WorldPool, make_pool, make_world
 
 ACTIONS = ("up", "down", "left", "right", "collect")
 INVERSE = (1, 0, 3, 2, -1)
-OFFSETS = ((0, 1), (0, -1), (-1, 0), (1, 0))
-"""(dx, dy) of each move: up is +y, right is +x."""
 
 
 def make_torus(size: int = 4, *, respawn: bool = False, num_slots: int | None = None) -> World:
-    """The table of the game: cell (x, y) is state y * size + x; moves wrap around.
+    """The table of the game.
 
     With `num_slots` the table and its vocabulary are those of a larger grid.
     """
     if size < 2:
         raise WorldError(f"size is {size}; a grid needs at least 2 cells a side")
-    y, x = np.divmod(np.arange(size * size), size)
-    moves = np.stack([(y + dy) % size * size + (x + dx) % size for dx, dy in OFFSETS], axis=1)
+    x, y = cell_of(np.arange(size * size), size)
+    moves = np.stack([state_of(x + dx, y + dy, size) for dx, dy in OFFSETS], axis=1)
     rules = Rules(ACTIONS, "collect", respawn, INVERSE, torus_size=size)
     return make_world(moves, rules, num_slots=num_slots, num_observations=num_slots)
 

@@ -36,7 +36,7 @@ class Exploration(Figure[Evaluations]):
         rows: Table = []
         for label in (*source.main_agents, *self.references):
             trace = source.trace(label, min(self.episodes, source.episodes))
-            seen = cells_seen(np.asarray(trace.state), np.asarray(trace.reached), cells)
+            seen = cells_seen(np.asarray(trace.state), cells)
             # Infinite where an episode ended before.
             steps = np.where(seen[-1] == cells, np.argmax(seen == cells, axis=0), np.inf)
             median = float(np.median(steps))
@@ -72,10 +72,7 @@ class Exploration(Figure[Evaluations]):
         return drawing
 
 
-def cells_seen(
-    state: Int[np.ndarray, "T E"], reached: Int[np.ndarray, "T E"], cells: int
-) -> Int[np.ndarray, "T1 E"]:
+def cells_seen(state: Int[np.ndarray, "T1 E"], cells: int) -> Int[np.ndarray, "T1 E"]:
     """Number of different cells seen after 0, 1, … T steps."""
-    places = np.concatenate([state[:1], reached])
-    visits: Bool[np.ndarray, "T1 E C"] = places[..., None] == np.arange(cells)
+    visits: Bool[np.ndarray, "T1 E C"] = state[..., None] == np.arange(cells)
     return np.logical_or.accumulate(visits, axis=0).sum(axis=-1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces, StreetPool
 
 Line = Float[np.ndarray, "P 2"]
 """Points in metres, east and north."""
@@ -17,17 +17,17 @@ GAP_AT_NODE, GAP_IN_MIDDLE = 0.05, 0.04
 """Shares of a street left free where it begins, and on each side of its middle."""
 
 
-def half_streets(pool: StreetPool, world: int) -> list[Line]:
+def half_streets(places: StreetPlaces, world: int) -> list[Line]:
     """For each state the near half of the street it faces, from where it stands.
 
     The two states of a street, one at each end, make up the whole street.
     """
-    return [part_of(line, GAP_AT_NODE, 0.5 - GAP_IN_MIDDLE) for line in whole_streets(pool, world)]
+    return [part_of(line, GAP_AT_NODE, 0.5 - GAP_IN_MIDDLE) for line in whole_streets(places, world)]
 
 
-def whole_streets(pool: StreetPool, world: int) -> list[Line]:
+def whole_streets(places: StreetPlaces, world: int) -> list[Line]:
     """For each state the whole street that it faces, in metres around the middle of the map."""
-    lines = [line[:, ::-1] for line in pool.lines(world)]  # longitude, latitude
+    lines = [line[:, ::-1] for line in places.lines(world)]  # longitude, latitude
     points = np.concatenate(lines)
     middle = (points.min(0) + points.max(0)) / 2
     metres = METRES_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
@@ -50,14 +50,14 @@ def choose_map(pool: StreetPool) -> tuple[int, int]:
     Of the tenth of all neighbourhoods that are easiest to read, the one with the longest way to its goal:
     chosen by the map alone, before anything is decoded.
     """
-    worlds = pool.pool.worlds
+    worlds = pool.worlds
     distance, count = np.asarray(worlds.distance), np.asarray(worlds.num_states)
     order = np.argsort(
-        [-readability(half_streets(pool, world)) for world in range(len(count))], kind="stable"
+        [-readability(half_streets(pool.places, world)) for world in range(len(count))], kind="stable"
     )
     found: list[tuple[int, int, int]] = []
     for world in order[: -(-len(order) // 10)].tolist():
-        goal = central_state(half_streets(pool, world))
+        goal = central_state(half_streets(pool.places, world))
         found.append((int(distance[world, : count[world], goal].max()), world, goal))
     _, world, goal = max(found, key=lambda item: item[0])
     return world, goal

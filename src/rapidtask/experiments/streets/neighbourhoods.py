@@ -16,9 +16,9 @@ from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.views.contact_sheet import choose_states
-from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.frame_store import FrameStore, half_edges_of
+from rapidtask.worlds.streets import StreetPlaces, sample_pool
 
 VIEWS = 8
 ARROW = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
@@ -52,16 +52,16 @@ class Neighbourhoods(Figure[Evaluations]):
         """Every state of the neighbourhoods: its node, the street it faces, and the number of its view."""
         rows: Table = []
         views = np.zeros((0, 84, 84, 3), np.uint8)
-        city = source.world.sample().cities[0]
+        city = source.world.sample().places.cities[0]
         for intersections in self.intersections:
             options = replace(source.world, num_intersections=intersections).neighbourhoods
-            pool = sample_pool([city], 1, source.seed, options)
+            places = sample_pool([city], 1, source.seed, options).places
             numbers = {}
             if intersections == self.intersections[0]:
-                chosen = choose_states(pool)[:VIEWS]
-                views = make_views(source, pool, chosen)
+                chosen = choose_states(places)[:VIEWS]
+                views = make_views(source, places, chosen)
                 numbers = {int(state): number for number, state in enumerate(chosen, 1)}
-            for state, line in enumerate(pool.lines(0)):
+            for state, line in enumerate(places.lines(0)):
                 points = line[:, ::-1].round(6).tolist()
                 rows.append(
                     {
@@ -69,9 +69,9 @@ class Neighbourhoods(Figure[Evaluations]):
                         "intersections": intersections,
                         "state": state,
                         "view": numbers.get(state, ""),
-                        "node": int(pool.tail[0, state]),
-                        "leads_to": int(pool.head[0, state]),
-                        "bearing_degrees": round(float(np.degrees(pool.bearing[0, state])) % 360, 1),
+                        "node": int(places.tail[0, state]),
+                        "leads_to": int(places.head[0, state]),
+                        "bearing_degrees": round(float(np.degrees(places.bearing[0, state])) % 360, 1),
                         "line_lng_lat": " ".join(f"{lng} {lat}" for lng, lat in points),
                     }
                 )
@@ -93,9 +93,11 @@ class Neighbourhoods(Figure[Evaluations]):
         return drawing
 
 
-def make_views(source: Evaluations, pool: StreetPool, states: np.ndarray) -> UInt8[np.ndarray, "V 84 84 3"]:
+def make_views(
+    source: Evaluations, places: StreetPlaces, states: np.ndarray
+) -> UInt8[np.ndarray, "V 84 84 3"]:
     """The views of states, from the frames at hand or else rendered."""
-    city, tail, first = pool.cities[0], pool.tail[0, states], pool.first[0, states]
+    city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
     if source.frames is not None:
         store = FrameStore(Path(source.frames) / city.name)
         return np.asarray(store.frames[store.find(city, tail, first)])

@@ -25,7 +25,7 @@ def score_row(
         "agent": name if trained is None else trained.label,
         "observations": "" if trained is None else trained.observations,
         "source": "reference" if trained is None else trained.source,
-        "city": world.sample().cities[0].name,
+        "city": world.sample().places.cities[0].name,
         "intersections": world.neighbourhoods.intersections,
         "episode_steps": world.episode_steps,
         **columns(scores, f"{GOALS}±", "goals_last_third", f"{SHARE}±", "episodes"),

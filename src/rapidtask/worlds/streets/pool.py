@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.errors import InputError
-from rapidtask.worlds.street_build import StreetStates, all_distances, make_moves, make_states
-from rapidtask.worlds.street_growth import (
+from rapidtask.worlds.shortest_paths import UNREACHABLE
+from rapidtask.worlds.streets.build import make_moves, make_states, pad_tables
+from rapidtask.worlds.streets.growth import (
     NeighbourhoodOptions,
-    check_city,
     grow_neighbourhood,
     street_lines,
     street_tables,
 )
-from rapidtask.worlds.world import UNREACHABLE, Rules, World, WorldPool
+from rapidtask.worlds.world import Rules, World, WorldPool
 
 RULES = {
     "paper": Rules(("forward", "left", "right"), "arrival", respawn=True, inverse=(-1, 2, 1)),
@@ -35,14 +37,12 @@ MAX_RESAMPLED = 0.99
 
 
 @dataclass(frozen=True, eq=False)
-class StreetPool:
-    """A pool of street worlds, and beside it (on the host) where in the city each state is.
+class StreetPlaces:
+    """Where in the city each state of a pool is, for maps and views.
 
     Per-state arrays hold -1 (nodes) or 0 (bearings) at padding.
     """
 
-    pool: WorldPool
-    """The tables, on the device: all that environments need."""
     cities: tuple[CityGraph, ...]
     options: NeighbourhoodOptions
     city: Int[np.ndarray, " W"]
@@ -61,17 +61,27 @@ class StreetPool:
     """Share of all sampled neighbourhoods that were sampled again, by reason."""
 
     @property
-    def num_worlds(self) -> int:
-        """Number of worlds, W."""
-        return len(self.city)
+    def num_states(self) -> Int[np.ndarray, " W"]:
+        """How many states of each world exist; the rest is padding."""
+        return (self.tail >= 0).sum(axis=1)
 
     def lines(self, world: int) -> list[Float[np.ndarray, "P 2"]]:
         """For each state of a world the line of the street it faces: latitudes and longitudes, for maps."""
         city = self.cities[self.city[world]]
-        count = int(self.pool.worlds.num_states[world])
+        count = self.num_states[world]
         starts = list(zip(self.tail[world, :count].tolist(), self.first[world, :count].tolist(), strict=True))
         paths = street_lines(city, int(self.centre[world]), self.options, starts)
         return [np.stack([city.lat[path], city.lng[path]], axis=1) for path in paths]
+
+
+# No leaves: compiled code is given the tables alone, and one program serves the pools of all cities.
+jax.tree_util.register_pytree_node(StreetPlaces, lambda _: ((), None), lambda *_: None)  # pyright: ignore
+
+
+class StreetPool(WorldPool):
+    """A pool of street worlds: it has the places of its states beside it."""
+
+    places: StreetPlaces = eqx.field(kw_only=True)
 
 
 def sample_pool(
@@ -83,7 +93,7 @@ def sample_pool(
     """Sample a pool of street worlds: for each a city, uniformly, and in it a centre node, uniformly.
 
     A neighbourhood with more states than slots, or with two states that the release's rules confuse, is
-    sampled again; `resampled` reports the shares.
+    sampled again; `places.resampled` reports the shares.
 
     Args:
         cities: where to sample; the same cities and seed give the same pool.
@@ -100,7 +110,11 @@ def sample_pool(
     if not cities:
         raise CityError("no cities to sample worlds from")
     for city in cities:
-        check_city(city, options)
+        if city.num_intersections < options.intersections:
+            raise CityError(
+                f"{city.name}: {city.num_intersections} intersections, but neighbourhoods of "
+                f"{options.intersections} were asked for"
+            )
     generator = np.random.default_rng(seed)
     sampler = _Sampler(tuple(cities), options, generator)
     chunk_size = max(1, CHUNK_ENTRIES // options.slots**2)
@@ -118,14 +132,13 @@ def sample_pool(
         rules=RULES[options.rules],
         num_observations=options.slots,
     )
-    places = {name: tables[name] for name in ("city", "centre", "tail", "first", "head", "bearing")}
-    return StreetPool(
-        pool=WorldPool(world, shuffle_observations=True),
+    places = StreetPlaces(
         cities=tuple(cities),
         options=options,
         resampled={name: count / sampler.num_drawn for name, count in sampler.refused.items()},
-        **places,
+        **{name: tables[name] for name in ("city", "centre", "tail", "first", "head", "bearing")},
     )
+    return StreetPool(world, shuffle_observations=True, places=places)
 
 
 class _Sampler:
@@ -171,22 +184,23 @@ class _Sampler:
             centres.append(centre)
             sizes.append(len(edges))
             rows.extend(edges)
-        num_states = np.array(sizes)
-        world = np.repeat(np.arange(num_worlds), num_states)
-        offset = self.node_offset[np.array(which)][world]
-        tail, first, head = np.array(rows, np.int64).T + offset
+        world = np.repeat(np.arange(num_worlds), sizes)
+        offset = self.node_offset[np.array(which)]
+        tail, first, head = np.array(rows, np.int64).T + offset[world]
         release = self.options.rules == "release"
         states = make_states(world, tail, first, head, self.lat, self.lng, distinct=not release)
         moves, ambiguous = make_moves(states, release=release)
-        start = np.cumsum(num_states) - num_states
-        distance, connected = all_distances(moves, start, num_states, slots)
-        good = connected
+        tables = pad_tables(states, moves, slots, collect=release)
+        for name in ("tail", "first", "head"):
+            tables[name] = np.where(tables[name] < 0, -1, tables[name] - offset[:, None].astype(np.int32))
+        tables |= {"city": np.array(which), "centre": np.array(centres)}
+        # Strongly connected: each state reaches as many as there are.
+        reached = (tables["distance"] != UNREACHABLE).sum(axis=(1, 2))
+        good = reached == tables["num_states"] ** 2
         if release:
-            good = good & ~np.logical_or.reduceat(ambiguous, start)
+            good &= np.bincount(world, ambiguous) == 0
         self.refused["equal bearings"] += int((~good).sum())
         self._refuse_hopeless()
-        tables = _pad(states, moves, distance, num_states, slots, offset, collect=release)
-        tables |= {"city": np.array(which), "centre": np.array(centres)}
         return {name: table[good] for name, table in tables.items()}
 
     def _refuse_hopeless(self) -> None:
@@ -198,35 +212,3 @@ class _Sampler:
                 f"{names}: {refused} of {self.num_drawn} neighbourhoods of {self.options.intersections} "
                 f"intersections were refused ({reason}; {self.options.slots} states fit)"
             )
-
-
-def _pad(
-    states: StreetStates,
-    moves: np.ndarray,
-    distance: np.ndarray,
-    num_states: np.ndarray,
-    slots: int,
-    offset: np.ndarray,
-    *,
-    collect: bool,
-) -> dict[str, np.ndarray]:
-    """Spread flat states over padded tables, by name."""
-    num_worlds = len(num_states)
-    start = np.cumsum(num_states) - num_states
-    world = states.world
-    local = np.arange(len(world)) - start[world]
-    num_moves = moves.shape[1]
-    # Padding states and the collect action lead to themselves.
-    next_state = np.tile(np.arange(slots, dtype=np.int32)[:, None], (num_worlds, 1, num_moves + collect))
-    next_state[world, local, :num_moves] = moves - start[world][:, None]
-    exists = np.arange(slots) < num_states[world][:, None]
-    padded = np.full((num_worlds, slots, slots), UNREACHABLE, np.int16)
-    padded[world, local] = np.where(exists, distance, UNREACHABLE)
-    tables = {"next_state": next_state, "distance": padded, "num_states": num_states.astype(np.int32)}
-    for name in ("tail", "first", "head"):
-        nodes = np.full((num_worlds, slots), -1, np.int32)
-        nodes[world, local] = getattr(states, name) - offset
-        tables[name] = nodes
-    bearing = np.zeros((num_worlds, slots))
-    bearing[world, local] = states.bearing
-    return tables | {"bearing": bearing}

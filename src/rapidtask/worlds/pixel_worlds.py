@@ -8,9 +8,8 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from rapidtask.views.frame_store import FrameStore
+from rapidtask.worlds.frame_store import FrameStore
 from rapidtask.worlds.streets import StreetPool
-from rapidtask.worlds.world import WorldPool
 
 FRAMES_PER_WORLD = 32
 """Room for so many frames per world, on average: pools of one size must have equal shapes, or each would be
@@ -27,12 +26,13 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
     Raises:
         FrameError: if a city has no store there, or a store that lacks a view or is of another graph.
     """
-    which = np.full(pool.tail.shape, -1, np.int64)
+    places = pool.places
+    which = np.full(places.tail.shape, -1, np.int64)
     rows, total = [], 0
-    for number in np.unique(pool.city).tolist():
-        city, worlds = pool.cities[number], pool.city == number
+    for number in np.unique(places.city).tolist():
+        city, worlds = places.cities[number], places.city == number
         store = FrameStore(Path(directory) / city.name)
-        found = store.find(city, pool.tail[worlds], pool.first[worlds])
+        found = store.find(city, places.tail[worlds], places.first[worlds])
         # Worlds share streets: each frame is kept once.
         used = np.unique(found[found >= 0])
         which[worlds] = np.where(found >= 0, total + np.searchsorted(used, found), -1)
@@ -40,16 +40,12 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
         total += len(used)
     capacity = pool.num_worlds * FRAMES_PER_WORLD
     if total > capacity:
-        capacity = pool.tail.size
+        capacity = places.tail.size
     frames = np.zeros((capacity, *rows[0][0].frames.shape[1:]), np.uint8)
     at = 0
     for store, used in rows:
         frames[at : at + len(used)] = store.frames[used]
         at += len(used)
-    tables = WorldPool(
-        pool.pool.worlds,
-        pool.pool.shuffle_observations,
-        frames=jnp.asarray(frames),
-        frame_ids=jnp.asarray(which.astype(np.int32)),
+    return dataclasses.replace(
+        pool, frames=jnp.asarray(frames), frame_ids=jnp.asarray(which.astype(np.int32))
     )
-    return dataclasses.replace(pool, pool=tables)

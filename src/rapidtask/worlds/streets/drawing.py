@@ -7,8 +7,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets.growth import NeighbourhoodOptions
+from rapidtask.worlds.streets.pool import sample_pool
 
 STREETS, NEAR, START = "#b8bcc4", "#2563eb", "#ea580c"
 """Colours of the city, the neighbourhood and its centre."""
@@ -16,9 +16,9 @@ STREETS, NEAR, START = "#b8bcc4", "#2563eb", "#ea580c"
 
 def draw_city(city: CityGraph, options: NeighbourhoodOptions, seed: int) -> Figure:
     """The map of a city with a neighbourhood sampled in it, and beside it the neighbourhood alone."""
-    pool = sample_pool([city], 1, seed, options)
-    lines = [line[:, ::-1] for line in pool.lines(0)]
-    centre = (city.lng[pool.centre[0]], city.lat[pool.centre[0]])
+    places = sample_pool([city], 1, seed, options).places
+    lines = [line[:, ::-1] for line in places.lines(0)]
+    centre = (city.lng[places.centre[0]], city.lat[places.centre[0]])
     all_streets = np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2)
     figure = Figure(figsize=(14, 7), layout="constrained")
     whole, near = figure.subplots(1, 2)

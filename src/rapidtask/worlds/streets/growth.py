@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.cities.city_graph import CityGraph
 from rapidtask.cities.streets import trace_streets
 from rapidtask.errors import InputError
 
@@ -251,12 +251,3 @@ def street_lines(
             line.append(onward[0] if onward[1] == line[-2] else onward[1])
         lines.append(line)
     return lines
-
-
-def check_city(city: CityGraph, options: NeighbourhoodOptions) -> None:
-    """Refuse a city that is too small for any neighbourhood."""
-    if city.num_intersections < options.intersections:
-        raise CityError(
-            f"{city.name}: {city.num_intersections} intersections, but neighbourhoods of "
-            f"{options.intersections} were asked for"
-        )

@@ -1,4 +1,4 @@
-"""Buildings: how the frontage of each street is divided into houses, and what each house is like."""
+"""Houses: how the frontage of each street is divided into them, and what each is like."""
 
 from __future__ import annotations
 
@@ -7,34 +7,41 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt64
 
-from rapidtask.views.facades import CellKinds
+from rapidtask.views.geometry import Table
 from rapidtask.views.hashing import mix, pick, share
-from rapidtask.views.materials import MATERIALS
 from rapidtask.views.plan import StreetPlan
-from rapidtask.views.walls import frontage_offsets
 
-# Wall colours by material; the first few are the commonest.
-PALETTES: dict[str, tuple[tuple[float, float, float], ...]] = {
-    "brick": (
-        (0.55, 0.29, 0.22), (0.62, 0.37, 0.27), (0.45, 0.26, 0.22), (0.70, 0.52, 0.38), (0.50, 0.40, 0.34),
-    ),
-    "plaster": (
+PALETTES: tuple[tuple[tuple[float, float, float], ...], ...] = (
+    # Brick.
+    ((0.55, 0.29, 0.22), (0.62, 0.37, 0.27), (0.45, 0.26, 0.22), (0.70, 0.52, 0.38), (0.50, 0.40, 0.34)),
+    # Plaster.
+    (
         (0.86, 0.80, 0.68), (0.88, 0.84, 0.78), (0.83, 0.68, 0.48), (0.76, 0.52, 0.40), (0.68, 0.73, 0.70),
         (0.87, 0.74, 0.66), (0.72, 0.76, 0.82), (0.80, 0.76, 0.52), (0.62, 0.42, 0.38), (0.58, 0.66, 0.58),
     ),
-    "stone": ((0.80, 0.74, 0.62), (0.74, 0.70, 0.64), (0.66, 0.62, 0.56), (0.84, 0.79, 0.70)),
-    "panel": ((0.64, 0.64, 0.62), (0.56, 0.58, 0.60), (0.72, 0.70, 0.66), (0.46, 0.48, 0.50)),
-    "boards": ((0.76, 0.78, 0.78), (0.54, 0.62, 0.66), (0.70, 0.62, 0.48), (0.60, 0.32, 0.26)),
-}  # fmt: skip
-ROOFS = ((0.32, 0.34, 0.39), (0.48, 0.27, 0.20), (0.40, 0.32, 0.27), (0.28, 0.29, 0.31))
+    # Stone.
+    ((0.80, 0.74, 0.62), (0.74, 0.70, 0.64), (0.66, 0.62, 0.56), (0.84, 0.79, 0.70)),
+    # Concrete panels.
+    ((0.64, 0.64, 0.62), (0.56, 0.58, 0.60), (0.72, 0.70, 0.66), (0.46, 0.48, 0.50)),
+    # Boards.
+    ((0.76, 0.78, 0.78), (0.54, 0.62, 0.66), (0.70, 0.62, 0.48), (0.60, 0.32, 0.26)),
+)  # fmt: skip
+"""Wall colours by material, in the order of the materials' textures."""
+ROOF_COLOURS = ((0.32, 0.34, 0.39), (0.48, 0.27, 0.20), (0.40, 0.32, 0.27), (0.28, 0.29, 0.31))
 """Slate, tiles, brown tiles, bitumen."""
 DISTRICT = 420.0
 """Metres over which the character of a quarter changes."""
 
+WINDOWS, MODERN_WINDOWS = range(11), range(11, 13)
+SHOPS, DOORS, GROUND_FLOORS, ROOFS = range(13, 29), range(29, 35), range(35, 39), range(39, 42)
+"""Numbers of the facade cells (one bay wide, one storey high) by what they are for."""
+BALCONY, BLANK = WINDOWS[5], ROOFS[0]
+"""A window with a balcony; nothing but wall."""
+
 
 @dataclass(frozen=True, eq=False)
-class Buildings:
-    """Houses H along the axis of all frontages (see `frontage_offsets`), in order."""
+class Houses(Table):
+    """Houses H along the axis of all frontages (see `StreetPlan.frontages`), in order."""
 
     begins: Float[np.ndarray, " H"]
     """Where each house begins on the axis."""
@@ -54,27 +61,23 @@ class Buildings:
     material: Int[np.ndarray, " H"]
     colour: Float[np.ndarray, "H 3"]
     roof_colour: Float[np.ndarray, "H 3"]
-    window: Int[np.ndarray, " H"]
-    """Cell of an ordinary storey."""
-    special: Int[np.ndarray, " H"]
-    """Cell of the storeys that differ (balconies)."""
-    special_floor: Int[np.ndarray, " H"]
-    """The storey that differs, or -1."""
-    shops: Int[np.ndarray, " H"]
-    """Cell of the shop on the ground floor, or -1."""
-    door: Int[np.ndarray, " H"]
-    """Cell of the door."""
-    ground: Int[np.ndarray, " H"]
-    """Cell of a ground floor without a shop."""
-    roof: Int[np.ndarray, " H"]
-    """Cell of the roof."""
     courses: Float[np.ndarray, " H"]
     """How strongly the storeys are divided by bands, 0 to 1."""
+    balcony_floor: Int[np.ndarray, " H"]
+    """The storey that has balconies, or -1."""
+    window: Int[np.ndarray, " H"]
+    """Cell of the other storeys."""
+    ground: Int[np.ndarray, " H"]
+    """Cell of the ground floor: a shop, or not."""
+    door: Int[np.ndarray, " H"]
+    """Cell of the door."""
+    roof: Int[np.ndarray, " H"]
+    """Cell of the roof."""
 
 
-def make_buildings(plan: StreetPlan, kinds: CellKinds) -> Buildings:
+def make_houses(plan: StreetPlan) -> Houses:
     """Divide all frontages into houses; everything about a house follows from the hash of its street."""
-    offsets = frontage_offsets(plan).ravel()
+    offsets = plan.frontages.ravel()
     lengths = np.repeat(plan.street_length + 2.0, 2)
     frontage_hash = mix(np.repeat(plan.street_hash, 2), np.tile([1, 2], len(plan.street_length)))
     typical = 9.0 + 9.0 * share(frontage_hash, 1)
@@ -85,11 +88,9 @@ def make_buildings(plan: StreetPlan, kinds: CellKinds) -> Buildings:
     jitter = np.where(number == 0, 0.0, 0.5 * (share(house, 4) - 0.5))
     begins = offsets[frontage] + (number + jitter) * (lengths / counts)[frontage]
     width = np.diff(np.append(begins, offsets[-1] + lengths[-1]))
-
-    first = np.cumsum(np.bincount(plan.street)) - np.bincount(plan.street)
-    place = plan.nodes[plan.piece_ends[first, 0]][frontage // 2]
-    grand = np.clip((plan.avenue[frontage // 2] - 200) / 1500, 0, 1)
-    return furnish(begins, width, house, frontage_hash[frontage], place, grand, kinds)
+    street = frontage // 2
+    place = plan.nodes[plan.piece_ends[np.searchsorted(plan.street, street), 0]]
+    return furnish(begins, width, house, frontage_hash[frontage], place, plan.grand[street])
 
 
 def furnish(
@@ -99,18 +100,16 @@ def furnish(
     group: UInt64[np.ndarray, " H"],
     place: Float[np.ndarray, "H 2"],
     grand: Float[np.ndarray, " H"],
-    kinds: CellKinds,
-) -> Buildings:
+) -> Houses:
     """Decide what houses are like.
 
     Args:
-        begins: see `Buildings`.
-        width: see `Buildings`.
+        begins: see `Houses`.
+        width: see `Houses`.
         house: hash of each house.
         group: hash of what it belongs to (its frontage), whose houses have something in common.
         place: metres, in the plan's coordinates: the quarter it stands in.
         grand: 0 in a lane to 1 on a long avenue.
-        kinds: what can be drawn.
     """
     # The quarter's character varies slowly over the map: how high, which materials, how many shops.
     height_here, style_here, shops_here = (_slow_noise(place, salt) for salt in (1, 2, 3))
@@ -121,27 +120,17 @@ def furnish(
     material = np.select([material_bias < 0.22, material_bias < 0.55, material_bias < 0.78], [0, 1, 2], 1)
     odd = share(house, 8)
     material = np.select([odd < 0.06, odd < 0.10, odd < 0.24], [3, 4, pick(3, house, 9)], material)
-    colour = np.zeros((len(house), 3))
-    for i, name in enumerate(MATERIALS):
-        palette = np.array(PALETTES[name])
-        chosen = palette[pick(len(palette), house, 10)]
-        colour = np.where((material == i)[:, None], chosen, colour)
-    colour = np.clip(colour * (0.88 + 0.24 * share(house, 11))[:, None], 0, 0.95)
-    has_shop = share(house, 12) < 0.18 + 0.5 * grand + 0.3 * shops_here
-    windows = np.array(kinds.windows)
-    # Each frontage prefers one kind of window, so that a street has a character of its own.
-    window = np.where(
-        share(house, 13) < 0.35,
-        windows[pick(len(windows) - 2, group, 14)],
-        windows[pick(len(windows) - 2, house, 14)],
-    )
+    chosen = [np.array(palette)[pick(len(palette), house, 10)] for palette in PALETTES]
+    colour = np.choose(material[:, None], chosen) * (0.88 + 0.24 * share(house, 11))[:, None]
     modern = material == 3
-    window = np.where(modern, windows[-2 + pick(2, house, 15)], window)
+    has_shop = share(house, 12) < 0.18 + 0.5 * grand + 0.3 * shops_here
+    ground = np.where(has_shop, _one_of(SHOPS, house, 24), _one_of(GROUND_FLOORS, house, 26))
+    # Each frontage prefers one kind of window, so that a street has a character of its own.
+    window = _one_of(WINDOWS, np.where(share(house, 13) < 0.35, group, house), 14)
     floor_height = 2.9 + 0.7 * share(house, 16)
     ground_height = np.where(has_shop, 3.9, 3.2) + 0.7 * share(house, 17)
     mansard = (share(house, 18) < 0.55) & ~modern
-    roof_height = np.where(mansard, 2.2 + 1.2 * share(house, 19), 0.35)
-    return Buildings(
+    return Houses(
         begins=begins,
         width=width,
         hash=house,
@@ -150,19 +139,22 @@ def furnish(
         ground_height=ground_height,
         floor_height=floor_height,
         wall_height=ground_height + floors * floor_height + 0.4,
-        roof_height=roof_height,
+        roof_height=np.where(mansard, 2.2 + 1.2 * share(house, 19), 0.35),
         material=material,
-        colour=colour,
-        roof_colour=np.array(ROOFS)[np.where(mansard, pick(3, house, 21), 3)],
-        window=window,
-        special=np.full(len(house), kinds.windows[5]),
-        special_floor=np.where(share(house, 22) < 0.4, pick(2, house, 23) * (floors - 1), -1),
-        shops=np.where(has_shop, np.array(kinds.shops)[pick(len(kinds.shops), house, 24)], -1),
-        door=np.array(kinds.doors)[pick(len(kinds.doors), house, 25)],
-        ground=np.array(kinds.ground)[pick(len(kinds.ground), house, 26)],
-        roof=np.where(mansard, np.array(kinds.roofs)[pick(3, house, 27)], kinds.blank),
+        colour=np.clip(colour, 0, 0.95),
+        roof_colour=np.array(ROOF_COLOURS)[np.where(mansard, pick(3, house, 21), 3)],
         courses=np.where(modern, 0.0, share(house, 28)),
+        balcony_floor=np.where(share(house, 22) < 0.4, pick(2, house, 23) * (floors - 1), -1),
+        window=np.where(modern, _one_of(MODERN_WINDOWS, house, 15), window),
+        ground=ground,
+        door=_one_of(DOORS, house, 25),
+        roof=np.where(mansard, _one_of(ROOFS, house, 27), BLANK),
     )
+
+
+def _one_of(cells: range, *parts: np.ndarray | int) -> Int[np.ndarray, " H"]:
+    """A cell by a hash."""
+    return cells.start + pick(len(cells), *parts)
 
 
 def _slow_noise(place: Float[np.ndarray, "H 2"], salt: int) -> Float[np.ndarray, " H"]:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rapidtask.cities.city_graph import great_circle_bearing
+from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,41 +112,37 @@ def make_moves(
     return np.stack([forward, left, right], axis=1), ambiguous
 
 
-def all_distances(
-    moves: Int[np.ndarray, "E M"],
-    world_start: Int[np.ndarray, " W"],
-    num_states: Int[np.ndarray, " W"],
-    slots: int,
-) -> tuple[Int[np.ndarray, "E S"], Bool[np.ndarray, " W"]]:
-    """Fewest moves between all states of each world: breadth-first over all worlds, 64 goals a machine word.
+def pad_tables(
+    states: StreetStates, moves: Int[np.ndarray, "E M"], slots: int, *, collect: bool
+) -> dict[str, np.ndarray]:
+    """The tables of `World`, and where its states are, with axes `[W, S]`, by name; nodes are -1 at padding.
 
     Args:
-        moves: flat number of the state each move leads to, within the same world.
-        world_start: flat number of each world's first state.
-        num_states: states of each world, at most `slots`.
-        slots: goals S.
-
-    Returns:
-        Distances to each state of the world by its number within the world (meaningless beyond its
-        states), and which worlds are strongly connected.
+        states: states of W worlds.
+        moves: the state each move leads to.
+        slots: states S to pad each world to.
+        collect: whether a collect action, which leads nowhere, comes after the moves.
     """
-    num_flat = len(moves)
-    words = -(-slots // 64)
-    local = np.arange(num_flat) - np.repeat(world_start, num_states)
-    reached = np.zeros((num_flat, words), np.uint64)
-    reached[np.arange(num_flat), local // 64] = np.uint64(1) << (local % 64).astype(np.uint64)
-    distance = np.zeros((num_flat, words * 64), np.int16)
-    while True:
-        grown = reached.copy()
-        for move in range(moves.shape[1]):
-            grown |= reached[moves[:, move]]
-        if np.array_equal(grown, reached):
-            break
-        # Every goal that this sweep could not reach yet is one step further away.
-        bits = np.unpackbits(reached.view(np.uint8), axis=1, bitorder="little")
-        distance += 1 - bits
-        reached = grown
-    bits = np.unpackbits(reached.view(np.uint8), axis=1, bitorder="little")
-    exists = np.arange(words * 64) < np.repeat(num_states, num_states)[:, None]
-    reaches_all = (bits.astype(bool) | ~exists).all(axis=1)
-    return distance[:, :slots], np.logical_and.reduceat(reaches_all, world_start)
+    world = states.world
+    num_states = np.bincount(world)
+    start = (np.cumsum(num_states) - num_states)[world]
+    local = np.arange(len(world)) - start
+
+    def pad(values: np.ndarray, fill: float) -> np.ndarray:
+        table = np.full((len(num_states), slots, *values.shape[1:]), fill, values.dtype)
+        table[world, local] = values
+        return table
+
+    if collect:
+        moves = np.concatenate([moves, np.arange(len(moves))[:, None]], axis=1)
+    next_state = pad((moves - start[:, None]).astype(np.int32), -1)
+    return {
+        # Padding states lead to themselves.
+        "next_state": np.where(next_state < 0, np.arange(slots, dtype=np.int32)[:, None], next_state),
+        "distance": pad(shortest_distances(moves, num_states, slots), UNREACHABLE),
+        "num_states": num_states.astype(np.int32),
+        "tail": pad(states.tail.astype(np.int32), -1),
+        "first": pad(states.first.astype(np.int32), -1),
+        "head": pad(states.head.astype(np.int32), -1),
+        "bearing": pad(states.bearing, 0),
+    }

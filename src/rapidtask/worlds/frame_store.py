@@ -2,7 +2,7 @@
 
 A store is a directory of three files: `store.json` (what the frames are), `half_edges.npy` (which oriented
 piece each is of, ascending) and `frames.npy` (uint8 `[F, 84, 84, 3]`), which is mapped into memory, so that
-processes share it and read only what they use. `frame_build` writes them.
+processes share it and read only what they use. `views/frame_build` writes them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from jaxtyping import Int, UInt8
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
-from rapidtask.views.camera import FRAME_SIZE
 
+FRAME_SIZE = 84
+"""Pixels a side of a frame."""
 FORMAT = "rapidtask frame store 1"
 CHUNK = 128
 """Frames written, and checked, at a time."""
@@ -58,7 +59,7 @@ class StoreInfo:
 
     def same_views(self, other: StoreInfo) -> bool:
         """Whether two stores hold the same frames, finished or not."""
-        return {**asdict(self), "checksums": ()} == {**asdict(other), "checksums": ()}
+        return replace(self, checksums=()) == replace(other, checksums=())
 
 
 class FrameStore:

@@ -1,18 +1,14 @@
-"""Drawing an episode: text for terminals, pictures for videos and notebooks.
-
-A `Scene` holds what a drawing shows; `render_ansi` and `render_rgb` choose the drawing by the world's
-geometry: the torus of the Memory&Planning Game, or the streets of a neighbourhood. A drawing shows the whole
-map: it is for people, never for agents.
-"""
+"""What a drawing shows: one moment of an episode, taken from an environment's state."""
 
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.envs.environment import Environment, EnvState
+from rapidtask.envs.episode import Episode, to_numpy
+from rapidtask.worlds.streets import StreetPlaces
 from rapidtask.worlds.world import Rules, WorldError
 
 LETTERS = string.ascii_uppercase + "abcdefghijkmnpqrstuvwxyz" + "123456789" + "#&@%?"
@@ -21,7 +17,7 @@ LETTERS = string.ascii_uppercase + "abcdefghijkmnpqrstuvwxyz" + "123456789" + "#
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment of an episode; `rapidtask.envs.episode.make_scene` takes it from an environment's state."""
+    """One moment of an episode."""
 
     rules: Rules
     """Rules of the world; `rules.torus_size` is the geometry."""
@@ -41,7 +37,7 @@ class Scene:
     """Steps an episode has."""
     goals: int
     """Tasks completed in this episode."""
-    streets: StreetPool | None = None
+    streets: StreetPlaces | None = None
     """Where the states of street worlds are."""
     world: int = 0
     """Which world of `streets` this is."""
@@ -54,9 +50,39 @@ class Scene:
             f"you are on {self.symbol(self.state)}   goal {self.symbol(self.goal)}"
         )
 
+    @property
+    def size(self) -> int:
+        """Cells a side of the grid, where there is one."""
+        assert self.rules.torus_size is not None
+        return self.rules.torus_size
+
     def symbol(self, state: int) -> str:
         """The symbol that a person sees for a state."""
         return symbol(self.labels[state], self.num_observations)
+
+
+def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
+    """The scene of one environment's state (no batch axis)."""
+    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
+    return Scene(
+        rules=environment.rules,
+        num_observations=environment.num_observations,
+        labels=tuple(labels.tolist()),
+        state=int(place),
+        goal=int(goal),
+        trail=tuple(trail),
+        steps=int(steps),
+        episode_steps=environment.episode.episode_steps,
+        goals=goals,
+        streets=environment.pool.places,
+        world=int(state.world.index),
+    )
+
+
+def scene_of(episode: Episode) -> Scene:
+    """The scene of an episode that has begun."""
+    assert episode.state is not None
+    return make_scene(episode.environment, episode.state, episode.trail, episode.goals)
 
 
 def symbol(observation: int, num_observations: int) -> str:
@@ -73,25 +99,7 @@ def symbol(observation: int, num_observations: int) -> str:
     return "".join(string.ascii_uppercase[digit] for digit in digits)
 
 
-def render_ansi(scene: Scene, *, color: bool = True) -> str:
-    """Draw a scene as lines of text (no final newline); without colour the marks alone tell it."""
-    from rapidtask.envs.render_grid import grid_ansi
-    from rapidtask.envs.render_streets_text import street_ansi
-
-    refuse_unknown_geometry(scene.rules, scene.streets)
-    return grid_ansi(scene, color=color) if scene.streets is None else street_ansi(scene, color=color)
-
-
-def render_rgb(scene: Scene, *, width: int = 480) -> np.ndarray:
-    """Draw a scene as a picture, uint8 `[H, W, 3]`, at least `width` pixels wide (wider for many cells)."""
-    from rapidtask.envs.render_grid import grid_rgb
-    from rapidtask.envs.render_streets import street_rgb
-
-    refuse_unknown_geometry(scene.rules, scene.streets)
-    return grid_rgb(scene, width=width) if scene.streets is None else street_rgb(scene, width=width)
-
-
-def refuse_unknown_geometry(rules: Rules, streets: StreetPool | None) -> None:
+def check_drawable(rules: Rules, streets: StreetPlaces | None) -> None:
     """Raise a WorldError if no drawing exists for worlds with these rules and streets."""
     if rules.torus_size is None and streets is None:
         raise WorldError(
