@@ -11,7 +11,8 @@ from matplotlib.patches import Circle, FancyBboxPatch
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, NotAvailable, Table
-from rapidtask.worlds.memory_planning import ACTIONS, OFFSETS
+from rapidtask.worlds.memory_planning import ACTIONS
+from rapidtask.worlds.torus import OFFSETS, segments, state_of
 
 ROUNDED = "round,pad=0,rounding_size=0.12"
 
@@ -94,7 +95,8 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
         if row["action"] == "collect":
             continue
         dx, dy = OFFSETS[ACTIONS.index(row["action"])]
-        for start, end in segments(row["x"], row["y"], dx, dy, size):
+        here, ahead = (state_of(row["x"] + i * dx, row["y"] + i * dy, size) for i in (0, 1))
+        for start, end in segments(here, ahead, size, beyond=0.6):
             # Nudged to its right, so that going back does not hide the way there.
             shift = (dy * 0.07, -dx * 0.07)
             axes.annotate(
@@ -109,13 +111,3 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
         axes.plot(
             last["x"], last["y"], "*", ms=12, mew=0.6, color="#ea580c", markeredgecolor=style.INK, zorder=5
         )
-
-
-def segments(x: int, y: int, dx: int, dy: int, size: int) -> list[tuple[tuple[float, float], ...]]:
-    """Lines of a move: one, or two where it leaves the grid on one side and comes in on the other."""
-    ahead = (x + dx, y + dy)
-    if all(0 <= place < size for place in ahead):
-        return [((x, y), ahead)]
-    entry = (ahead[0] % size, ahead[1] % size)
-    outside = (x + dx * 0.6, y + dy * 0.6), (entry[0] - dx * 0.6, entry[1] - dy * 0.6)
-    return [((x, y), outside[0]), (outside[1], entry)]

@@ -20,7 +20,7 @@ from rapidtask.experiments.planner.maps import central_cell, draw_states
 from rapidtask.experiments.planner.situations import Situations
 from rapidtask.experiments.planner.street_geometry import choose_map, half_streets, line_text, read_line
 from rapidtask.experiments.planner.summaries import ITERATIONS
-from rapidtask.worlds.memory_planning import OFFSETS
+from rapidtask.worlds.torus import OFFSETS
 
 FROM_GOAL = 3
 """How far from the goal the row starts that is watched, if the map is so large."""
@@ -109,7 +109,7 @@ class StreetAttention(Figure[Decodings]):
         setting = source.settings("streetlearn")[-1]
         streets = setting.test_worlds.sample()
         world, goal = choose_map(streets)
-        lines = half_streets(streets, world)
+        lines = half_streets(streets.places, world)
         lengths = np.array([np.hypot(*np.diff(line, axis=0).T).sum() for line in lines])
         state, move, attention = look(setting, source.map_situations(setting, world, goal), lengths)
         watched_move = setting.test_worlds.make().rules.actions[move]

@@ -140,7 +140,7 @@ class StreetLikelihood(Figure[Decodings]):
         setting = source.settings("streetlearn")[-1]
         streets = setting.test_worlds.sample()
         world, goal = choose_map(streets)
-        lines = [line_text(line) for line in half_streets(streets, world)]
+        lines = [line_text(line) for line in half_streets(streets.places, world)]
         return [
             {
                 "setting": setting.name,
