@@ -413,6 +413,15 @@ def test_the_command_names_what_is_wrong(tmp_path, runs, capsys):
     assert runs.started == []
 
 
+def test_without_optuna_the_command_says_what_to_install(tmp_path, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "rapidtask.sweeps.study")
+    monkeypatch.delattr("rapidtask.sweeps.study")
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(SystemExit, match="2"):
+        main([*SWEEP, "--out", str(tmp_path)])
+    assert "sweeps need Optuna: pip install 'rapidtask[sweep]'" in capsys.readouterr().err
+
+
 def start_sweep(folder: Path, cache: Path, *flags: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-m", "rapidtask", *SWEEP, "--out", str(folder), *flags],

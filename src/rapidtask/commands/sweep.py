@@ -67,7 +67,9 @@ class Sweep:
         try:
             from rapidtask.sweeps import study
             from rapidtask.sweeps.space import read_space, with_point
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name != "optuna":
+                raise
             raise InputError("sweeps need Optuna: pip install 'rapidtask[sweep]'") from None
         config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
         sweep = study.Sweep(
