@@ -15,9 +15,9 @@ import pytest
 from rapidtask.cli import main
 from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import list_checkpoints
 from rapidtask.learning.config import PAPER
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.checkpoint import list_checkpoints
+from rapidtask.runs.config import RunConfig
 from tiny_training import OPTIONS, tiny_run
 
 optuna = pytest.importorskip("optuna")

@@ -16,9 +16,9 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.learning.run import RunOptions
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.provenance import training_command
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.provenance import training_command
+from rapidtask.runs.run import RunOptions
 
 NUM_ROWS_SHOWN = 20
 

@@ -22,9 +22,9 @@ from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, tr
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.experiments.planner.summaries import decoder_inputs
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.pretrained.cards import list_pretrained
 from rapidtask.pretrained.load import fit_agent, load_pretrained
+from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
