@@ -1,4 +1,4 @@
-"""The order of the packages: each imports only what stands before it. The page that names them is checked too."""
+"""The order of the packages: each imports only what stands before it; and the page that maps them."""
 
 import ast
 import importlib
