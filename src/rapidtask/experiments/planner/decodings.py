@@ -25,7 +25,6 @@ from rapidtask.experiments.runs import LoggedRun
 from rapidtask.learning.run_config import RunConfig
 from rapidtask.pretrained.cards import list_pretrained
 from rapidtask.pretrained.load import fit_agent, load_pretrained
-from rapidtask.worlds.world import World
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 """Titles of the domains, by name."""
@@ -59,8 +58,8 @@ class Setting:
         return {"domain": self.domain, "setting": self.name, "map": self.origin}
 
     @property
-    def tested_in(self) -> World:
-        """The worlds of the test, on the host."""
+    def tested_in(self) -> Any:
+        """The worlds of the test, on the host: a `World` of NumPy arrays."""
         return to_numpy(self.test_worlds.make().pool.worlds)
 
 
