@@ -21,9 +21,9 @@ from rich.table import Table
 
 from rapidtask.envs import make_environment
 from rapidtask.learning.config import FAST, LearningConfig, epn_for
-from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.rollout import collect
 from rapidtask.learning.trainer import Trainer
+from rapidtask.runs.distributed import split_cpu
 
 HERE = Path(__file__).resolve().parent
 PEER_ENVIRONMENT = HERE.parent / ".venv-torch"

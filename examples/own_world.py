@@ -9,12 +9,12 @@ import networkx as nx
 from rapidtask.envs import EnvironmentSpec, WorldOptions
 from rapidtask.envs.registry import DOMAINS
 from rapidtask.evaluation import evaluate
-from rapidtask.learning.agent_files import load_agent
 from rapidtask.learning.config import epn_for
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.run import RunOptions, run
 from rapidtask.worlds import WorldPool, make_pool, world_from_graph
 
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from rapidtask.learning.agent_files import AGENT_FILE, save_agent
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.agent_files import AGENT_FILE, save_agent
+from rapidtask.runs.config import RunConfig
 
 
 def write_run(

@@ -6,7 +6,7 @@ from fake_runs import write_run
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.runs import read_runs
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LSTM
 
 WORLD = MemoryPlanning(episode_steps=12)

@@ -8,7 +8,7 @@ from fake_runs import write_run
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LSTM
 
 TRAINED_IN = StreetLearn(episode_steps=12, pool_size=4)

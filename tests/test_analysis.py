@@ -25,7 +25,7 @@ from rapidtask.experiments.planner.summaries import ITERATIONS, Inputs, decoder_
 from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
 from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.runs import read_run
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
 
 SMALL = EPNConfig(width=8, iterations=2, block="residual", match=True, locate=True, symbols="fixed")

@@ -17,13 +17,12 @@ from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.grid.exploration import cells_seen
 from rapidtask.experiments.grid.recipes import Recipes
-from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.grid.trajectory import Trajectory, segments
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.ship import Ship, ship
-from rapidtask.worlds.torus import segments, state_of
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +70,8 @@ def test_a_run_without_a_checkpoint_still_gives_a_curve(tmp_path):
 
 
 def test_cells_seen_by_hand():
-    state = np.asarray([[0, 5], [1, 5], [0, 6], [2, 7]])
-    np.testing.assert_array_equal(cells_seen(state, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
+    places = np.asarray([[0, 5], [1, 5], [0, 6], [2, 7]])
+    np.testing.assert_array_equal(cells_seen(places, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
 
 
 def test_the_mean_curve_covers_what_all_seeds_have():
@@ -83,8 +82,8 @@ def test_the_mean_curve_covers_what_all_seeds_have():
 
 
 def test_moves_across_an_edge_are_drawn_in_two_parts():
-    assert segments(state_of(1, 1, 4), state_of(1, 2, 4), 4) == [((1, 1), (1, 2))]
-    (start, out), (back, end) = segments(state_of(3, 2, 4), state_of(4, 2, 4), 4, beyond=0.6)
+    assert segments(1, 1, 0, 1, 4) == [((1, 1), (1, 2))]
+    (start, out), (back, end) = segments(3, 2, 1, 0, 4)
     assert (start, end) == ((3, 2), (0, 2))
     assert out[0] > 3.5
     assert back[0] < -0.5

@@ -27,7 +27,7 @@ from rapidtask.experiments.planner.ladder import (
 from rapidtask.experiments.results import make_results
 from rapidtask.experiments.runs import read_runs
 from rapidtask.learning.config import FAST, PAPER, epn_for
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LEARNING, WORLD
 
 CHANGES = {

@@ -23,9 +23,9 @@ from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import play
 from rapidtask.learning.config import LearningConfig, epn_for
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.config import RunConfig
 from rapidtask.views.frame_build import build_store
 from rapidtask.worlds.frame_store import FrameError, FrameStore
 from tiny_training import WHOLE_ROLLOUTS

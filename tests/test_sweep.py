@@ -15,9 +15,9 @@ import pytest
 from rapidtask.cli import main
 from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import list_checkpoints
 from rapidtask.learning.config import PAPER
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.checkpoint import list_checkpoints
+from rapidtask.runs.config import RunConfig
 from tiny_training import OPTIONS, tiny_run
 
 optuna = pytest.importorskip("optuna")
@@ -411,6 +411,15 @@ def test_the_command_names_what_is_wrong(tmp_path, runs, capsys):
             main([*SWEEP, "--out", str(tmp_path / "a"), *flags.split()])
         assert named in capsys.readouterr().err
     assert runs.started == []
+
+
+def test_without_optuna_the_command_says_what_to_install(tmp_path, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "rapidtask.sweeps.study")
+    monkeypatch.delattr("rapidtask.sweeps.study")
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(SystemExit, match="2"):
+        main([*SWEEP, "--out", str(tmp_path)])
+    assert "sweeps need Optuna: pip install 'rapidtask[sweep]'" in capsys.readouterr().err
 
 
 def start_sweep(folder: Path, cache: Path, *flags: str) -> subprocess.Popen:

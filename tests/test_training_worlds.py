@@ -14,13 +14,13 @@ from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.envs.registry import MemoryPlanning, StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.learning import run as run_module
 from rapidtask.learning import trainer as trainer_module
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
-from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
+from rapidtask.runs import run as run_module
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.run import RunOptions, run
+from rapidtask.runs.worlds import TrainingWorlds, iterations_per_pool
 from rapidtask.worlds.streets import StreetPoolStream
 from tiny_training import WHOLE_ROLLOUTS
 
@@ -87,7 +87,7 @@ def test_training_and_held_out_regions_never_mix(tmp_path, pools):
         with TrainingWorlds(config):
             pass
         held_out = config.world.held_out().sample()
-        assert {city.name for city in pools[-1].cities} == trained
+        assert {city.name for city in pools[-1].places.cities} == trained
         assert {city.name for city in held_out.places.cities} == {"paris_se"}
         assert len(places(held_out)) > 300
         assert not places(pools[-1]) & places(held_out)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.envs.registration import register, registry
 
 if TYPE_CHECKING:
-    from rapidtask.learning.agent_files import load_agent
     from rapidtask.pretrained import list_pretrained, load_pretrained
+    from rapidtask.runs.agent_files import load_agent
 
 __all__ = ["__version__", "list_pretrained", "load_agent", "load_pretrained"]
 __version__ = "0.1.0"
@@ -26,7 +26,7 @@ for _id, _world in (("MemoryPlanning-v0", "memory-planning"), ("OneShotStreetLea
 
 def __getattr__(name: str) -> Any:
     if name == "load_agent":  # needs JAX, which takes a second to import
-        from rapidtask.learning.agent_files import load_agent
+        from rapidtask.runs.agent_files import load_agent
 
         return load_agent
     if name in ("list_pretrained", "load_pretrained"):

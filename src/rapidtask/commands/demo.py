@@ -22,9 +22,9 @@ from rapidtask.experiments.grid import WORLD
 from rapidtask.experiments.grid.trajectory import Trajectory
 from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
-from rapidtask.learning.checkpoint import write_atomically
 from rapidtask.policies import POLICIES
-from rapidtask.provenance import describe_commit, describe_machine, today
+from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.runs.provenance import describe_commit, describe_machine, today
 from rapidtask.viewer import make_page, record_episode
 from rapidtask.viewer.street_views import render_street_views
 

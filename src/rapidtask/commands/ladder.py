@@ -17,9 +17,9 @@ from rapidtask.errors import InputError
 from rapidtask.experiments.planner.ladder import EXPERIMENT, Job, LadderRuns, list_jobs
 from rapidtask.experiments.results import make_results
 from rapidtask.experiments.runs import LoggedRun, read_runs
-from rapidtask.learning.distributed import split_cpu
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_display import RunDisplay
+from rapidtask.runs.display import RunDisplay
+from rapidtask.runs.distributed import split_cpu
+from rapidtask.runs.run import RunOptions, run
 
 
 @dataclass(frozen=True, kw_only=True)

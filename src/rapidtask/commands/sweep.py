@@ -16,9 +16,9 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.learning.run import RunOptions
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.provenance import training_command
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.provenance import training_command
+from rapidtask.runs.run import RunOptions
 
 NUM_ROWS_SHOWN = 20
 
@@ -67,7 +67,9 @@ class Sweep:
         try:
             from rapidtask.sweeps import study
             from rapidtask.sweeps.space import read_space, with_point
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name != "optuna":
+                raise
             raise InputError("sweeps need Optuna: pip install 'rapidtask[sweep]'") from None
         config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
         sweep = study.Sweep(

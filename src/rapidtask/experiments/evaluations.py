@@ -19,13 +19,13 @@ from rapidtask.evaluation.play import Episodes, play
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
-from rapidtask.learning.agent_files import load_agent
-from rapidtask.learning.run_config import RunConfig, agent_name
 from rapidtask.policies import Policy, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import list_pretrained
 from rapidtask.pretrained.load import fit_agent, load_pretrained
 from rapidtask.pretrained.ship import agent_file
+from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.config import RunConfig, agent_name
 
 MAIN_LABELS = ("EPN", "MERLIN", "MRA", "LSTM")
 """The agents that the paper compares, in the order of tables and figures."""

@@ -19,8 +19,8 @@ from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.learning.checkpoint import write_atomically
-from rapidtask.provenance import describe_commit, describe_machine, today, training_command
+from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
 
 INDEX = "index.json"
 """What is known of each figure of a results folder, kept so that figures can be made one by one."""

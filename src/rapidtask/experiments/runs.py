@@ -10,8 +10,8 @@ from pathlib import Path
 from rapidtask.envs.registry import domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run_config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.logs import read_log
 
 AGENT_LABELS = {"epn": "EPN", "lstm": "LSTM", "merlin": "MERLIN", "mra": "MRA"}
 PIXELS = ", pixels"

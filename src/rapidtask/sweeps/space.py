@@ -14,7 +14,7 @@ import tyro
 
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.errors import InputError
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 
 
 class Interval(NamedTuple):

@@ -22,10 +22,10 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from rapidtask.errors import InputError
-from rapidtask.learning.distributed import split_cpu, use_compilation_cache
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run import Progress, RunOptions, collect_signals, run
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.distributed import split_cpu, use_compilation_cache
+from rapidtask.runs.logs import read_log
+from rapidtask.runs.run import Progress, RunOptions, collect_signals, run
 from rapidtask.sweeps.space import Interval, Space, with_point
 
 HEARTBEAT_SECONDS = 5

@@ -17,7 +17,7 @@ from rapidtask.agents.epn import EPN
 from rapidtask.agents.planner import AllToAll
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import named_arrays
+from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = frozenset(
     (

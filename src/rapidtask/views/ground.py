@@ -69,19 +69,20 @@ def _colour(scene: Scene, camera: Camera, forward, sideways, distance: float) ->
     tone = np.where(in_street, (0.29 + 0.09 * share(hashes, 40)).astype(np.float32)[nearest], 0.33)
     cobbled = ((share(hashes, 41) < 0.16) & (plan.avenue[street] < 450))[nearest] & in_street
     warm = share(hashes, 42)
-    slab = np.stack([0.56 + 0.08 * warm, 0.54 + 0.05 * warm, 0.52 - 0.02 * warm], 1)[nearest]
+    slab = np.stack([0.56 + 0.08 * warm, 0.54 + 0.05 * warm, 0.52 - 0.02 * warm])[:, nearest]
     on_road, on_kerb = beyond < 0, (beyond >= 0) & (beyond < KERB)
     on_grass = beyond > ((plan.half_width - plan.road)[street] + 1.2)[nearest]
-    colour = tone[:, None] * np.where(cobbled[:, None], [1.12, 1.04, 0.96], [1.0, 1.0, 1.03])
-    colour = np.where((on_road | on_kerb)[:, None], colour.astype(np.float32), slab)
-    colour = np.where(on_kerb[:, None], 0.66, colour)
-    colour = np.where(on_grass[:, None], [0.30, 0.40, 0.20], colour)
+    # Three rows, one for each channel of colour: NumPy works along the long axis.
+    colour = tone * np.where(cobbled, [[1.12], [1.04], [0.96]], [[1.0], [1.0], [1.03]])
+    colour = np.where(on_road | on_kerb, colour.astype(np.float32), slab)
+    colour = np.where(on_kerb, 0.66, colour)
+    colour = np.where(on_grass, [[0.30], [0.40], [0.20]], colour)
     texture = np.where(on_road, np.where(cobbled, COBBLES, ASPHALT), np.where(on_grass, GRASS, SLABS))
     atlas = load_atlas("grounds")
     points = camera.place + forward[:, None] * camera.ahead + sideways[:, None] * camera.right
     footprint = np.sqrt(forward * PIXEL * forward**2 * PIXEL / EYE)
     x, y = points.T / GROUND_METRES
-    colour = colour * atlas.look_up(texture, x, y, footprint * atlas.size / GROUND_METRES)
+    colour = colour * atlas.look_up(texture, x, y, footprint * atlas.size / GROUND_METRES)[:, 0]
 
     from_middle = np.abs(across)
     has_zebra = (share(hashes, 43) < 0.75)[nearest] & (clear > 0).any(axis=1) & (length > 40)
@@ -96,9 +97,9 @@ def _colour(scene: Scene, camera: Camera, forward, sideways, distance: float) ->
     cover = np.minimum(1.0, 0.16 / np.maximum(forward * PIXEL, 1e-3))
     lines = [zebra, on_road & (middle_line | edge), on_road & parking]
     paint = np.select(lines, [np.float32(0.9), cover, 0.6 * cover], np.float32(0.0))
-    colour = colour + (0.86 - colour) * (0.85 * paint)[:, None]
+    colour = colour + (0.86 - colour) * (0.85 * paint)
     # The gutter is darker.
-    colour = colour * np.where(on_road & (beyond > -0.35), 0.82, 1.0)[:, None]
+    colour = colour * np.where(on_road & (beyond > -0.35), 0.82, 1.0)
 
     # The houses on the sunny side of the street keep the sun from it, as far as their shadows reach.
     leftwards, forwards = plan.normal[pieces] @ light.to_sun[:2], plan.direction[pieces] @ light.to_sun[:2]
@@ -114,7 +115,7 @@ def _colour(scene: Scene, camera: Camera, forward, sideways, distance: float) ->
     over = (place > clear[:, 0] + 2) & (place < length - clear[:, 1] - 2)
     shadow = (scene.shade_height[house] > away * light.to_sun[2]) & over
     sunny = np.where(shadow, 0.0, 0.9 * light.to_sun[2])
-    return (colour * (light.ambient + light.sun * sunny[:, None])).astype(np.float32)
+    return (colour * (light.ambient[:, None] + light.sun[:, None] * sunny)).T.astype(np.float32)
 
 
 def _nearest(scene: Scene, camera: Camera, pieces, forward, sideways):

@@ -28,6 +28,8 @@ HAZE = 210.0
 """Metres after which about two thirds of the light is the haze's."""
 RISE = UP[:, None] / np.sqrt(1 + ACROSS**2)
 """Metres up per metre along the ground, for each ray."""
+SKY_HEIGHT = (np.clip(RISE / 0.75, 0, 1) ** 0.7)[..., None]
+"""0 at the horizon to 1 where the sky has the zenith's colour."""
 
 
 def render_view(
@@ -98,12 +100,11 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
 
 def paint_sky(light: Light, camera: Camera) -> Float[np.ndarray, "S S 3"]:
     """The sky behind everything: a gradient with clouds, float32."""
-    height = np.clip(RISE / 0.75, 0, 1) ** 0.7
     azimuth = np.arctan2(camera.ahead[0], camera.ahead[1]) + np.arctan(ACROSS)
     clouds = load_texels("clouds")
     row = np.clip(np.arctan(RISE) / (np.pi / 2) * len(clouds), 0, len(clouds) - 1).astype(int)
     column = (azimuth / (2 * np.pi) * clouds.shape[1]).astype(int) % clouds.shape[1]
     white = (clouds[row, column[None, :]] * np.clip(RISE * 5, 0, 1))[..., None]
     zenith, horizon = light.zenith.astype(np.float32), light.horizon.astype(np.float32)
-    sky = horizon + (zenith - horizon) * height[..., None]
+    sky = horizon + (zenith - horizon) * SKY_HEIGHT
     return (sky + (np.float32(0.96) - sky) * 0.7 * white).astype(np.float32)

@@ -12,7 +12,6 @@ import json
 import zlib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -95,7 +94,8 @@ class FrameStore:
         Raises:
             FrameError: if the store is of another city, or lacks one of the views.
         """
-        self.check_city(city)
+        if graph_fingerprint(city) != self.info.graph:
+            raise FrameError(f"{self.path}: made from another street graph than {city.name}; render it again")
         node, first = np.asarray(node), np.asarray(first)
         half_edge = half_edges_of(city, node, first)
         padding = half_edge < 0
@@ -107,11 +107,6 @@ class FrameStore:
                 f"{self.info.which!r}; render it with --which all"
             )
         return np.where(padding, -1, frame).astype(np.int32)
-
-    def check_city(self, city: CityGraph) -> None:
-        """Refuse a city whose streets are not those the frames were made from."""
-        if graph_fingerprint(city) != self.info.graph:
-            raise FrameError(f"{self.path}: made from another street graph than {city.name}; render it again")
 
     def verify(self) -> None:
         """Read every frame and compare checksums.
@@ -157,28 +152,23 @@ def graph_fingerprint(city: CityGraph) -> str:
 
 
 def read_info(path: Path) -> StoreInfo:
-    """Read what a store holds."""
+    """Read what a store holds, and check it."""
     if not path.is_dir():
         raise FrameError(f"{path}: no such frame store")
     try:
-        data = json.loads((path / INFO).read_text())
+        values = json.loads((path / INFO).read_text())
     except FileNotFoundError:
         raise FrameError(f"{path}: not a frame store (it has no {INFO})") from None
     except (OSError, ValueError) as error:
         raise FrameError(f"{path / INFO}: cannot be read ({error})") from None
-    return parse_info(path / INFO, data)
-
-
-def parse_info(path: Path, data: Any) -> StoreInfo:
-    """Check the contents of a `store.json`."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+    path = path / INFO
+    found = values.pop("format", None) if isinstance(values, dict) else type(values).__name__
+    if found != FORMAT:
         raise FrameError(f"{path}: format is {found!r}, expected {FORMAT!r}")
-    values = {key: value for key, value in data.items() if key != "format"}
-    known = {field.name: field.type for field in fields(StoreInfo)}
-    if missing := known.keys() - values.keys():
+    known = {field.name for field in fields(StoreInfo)}
+    if missing := known - values.keys():
         raise FrameError(f"{path}: no field {min(missing)!r}")
-    if unknown := values.keys() - known.keys():
+    if unknown := values.keys() - known:
         raise FrameError(f"{path}: unknown field {min(unknown)!r}")
     for name in ("num_frames", "frame_size"):
         if not isinstance(values[name], int) or values[name] < 1:

@@ -28,7 +28,7 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
     """
     places = pool.places
     which = np.full(places.tail.shape, -1, np.int64)
-    rows, total = [], 0
+    parts, total = [], 0
     for number in np.unique(places.city).tolist():
         city, worlds = places.cities[number], places.city == number
         store = FrameStore(Path(directory) / city.name)
@@ -36,16 +36,13 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
         # Worlds share streets: each frame is kept once.
         used = np.unique(found[found >= 0])
         which[worlds] = np.where(found >= 0, total + np.searchsorted(used, found), -1)
-        rows.append((store, used))
+        parts.append(store.frames[used])
         total += len(used)
     capacity = pool.num_worlds * FRAMES_PER_WORLD
     if total > capacity:
         capacity = places.tail.size
-    frames = np.zeros((capacity, *rows[0][0].frames.shape[1:]), np.uint8)
-    at = 0
-    for store, used in rows:
-        frames[at : at + len(used)] = store.frames[used]
-        at += len(used)
+    frames = np.zeros((capacity, *parts[0].shape[1:]), np.uint8)
+    np.concatenate(parts, out=frames[:total])
     return dataclasses.replace(
         pool, frames=jnp.asarray(frames), frame_ids=jnp.asarray(which.astype(np.int32))
     )

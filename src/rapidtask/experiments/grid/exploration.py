@@ -72,7 +72,7 @@ class Exploration(Figure[Evaluations]):
         return drawing
 
 
-def cells_seen(state: Int[np.ndarray, "T1 E"], cells: int) -> Int[np.ndarray, "T1 E"]:
+def cells_seen(places: Int[np.ndarray, "T+1 E"], cells: int) -> Int[np.ndarray, "T1 E"]:
     """Number of different cells seen after 0, 1, … T steps."""
-    visits: Bool[np.ndarray, "T1 E C"] = state[..., None] == np.arange(cells)
+    visits: Bool[np.ndarray, "T1 E C"] = places[..., None] == np.arange(cells)
     return np.logical_or.accumulate(visits, axis=0).sum(axis=-1)

@@ -97,7 +97,9 @@ def look(agent: EPN, situations: Situations, memory: Memory, iterations: int) ->
 def brings_closest(situations: Situations) -> Bool[np.ndarray, "B N"]:
     """Rows whose move leads as close to the goal as any from the same state."""
     world = situations.world
-    reached = situations.worlds.next_state[world, :, : situations.num_moves]  # [B, S, M]
-    to_goal = situations.worlds.distance[world[:, None, None], reached, situations.goal[:, None, None]]
+    reached = np.asarray(situations.worlds.next_state)[world, :, : situations.num_moves]  # [B, S, M]
+    to_goal = np.asarray(situations.worlds.distance)[
+        world[:, None, None], reached, situations.goal[:, None, None]
+    ]
     closest = to_goal == to_goal.min(axis=-1, keepdims=True)
     return closest.reshape(len(world), -1)[:, : int(situations.num_rows.max())]

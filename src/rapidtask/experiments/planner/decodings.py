@@ -22,8 +22,8 @@ from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, tr
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.experiments.planner.summaries import decoder_inputs
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.pretrained.load import fit_agent
+from rapidtask.runs.config import RunConfig
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 """Titles of the domains, by name."""
@@ -132,7 +132,7 @@ class Decodings(Evaluations):
             train = sample_situations(learned_in, self.train_situations, generator)
             tested_in = setting.tested_in
             # All states of worlds that no decoder was trained on, each world with one goal.
-            count = max(1, round(self.test_situations / tested_in.num_states.mean()))
+            count = max(1, round(self.test_situations / float(tested_in.num_states.mean())))
             test = sample_maps(tested_in, count, generator)
             self.say(f"{setting.name}, {setting.origin}: planning in {len(train)} situations")
             inputs = decoder_inputs(setting.agent, train)

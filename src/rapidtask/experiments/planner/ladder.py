@@ -19,8 +19,8 @@ from rapidtask.experiments.evaluations import Evaluations, same_but_seed
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.provenance import training_command
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.provenance import training_command
 
 GAP = 0.8  # between the ladder and what stands beside it, in bars
 

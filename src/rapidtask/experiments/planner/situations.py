@@ -36,7 +36,7 @@ class Situations:
     @property
     def distance(self) -> Int[np.ndarray, " K"]:
         """Fewest moves to the goal: what is to be decoded."""
-        return self.worlds.distance[self.world, self.here, self.goal].astype(np.int32)
+        return np.asarray(self.worlds.distance)[self.world, self.here, self.goal].astype(np.int32)
 
     @property
     def num_moves(self) -> int:
@@ -46,7 +46,7 @@ class Situations:
     @property
     def num_rows(self) -> Int[np.ndarray, " K"]:
         """Rows of each memory."""
-        return self.worlds.num_states[self.world] * self.num_moves
+        return np.asarray(self.worlds.num_states)[self.world] * self.num_moves
 
     def take(self, index: np.ndarray) -> Situations:
         """Some of the situations."""
@@ -70,7 +70,7 @@ class Situations:
         there: Bool[np.ndarray, "K N"] = states < self.worlds.num_states[self.world][:, None]
         # Slots beyond the world are unused: any state will do.
         states = np.minimum(states, self.symbols.shape[1] - 1)
-        reached = self.worlds.next_state[self.world[:, None], states, moves]
+        reached = np.asarray(self.worlds.next_state)[self.world[:, None], states, moves]
         used = lambda ids: jnp.asarray(np.where(there, ids, 0), jnp.int32)  # noqa: E731
         return Memory(
             origin=used(self.symbols[:, states]),

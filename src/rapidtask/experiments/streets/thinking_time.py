@@ -11,7 +11,7 @@ from rapidtask.experiments.curves import curve_rows, draw_curves, reference_rows
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import GOALS, Drawing, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.learning.run_config import agent_name
+from rapidtask.runs.config import agent_name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,148 +1,106 @@
-"""From oriented streets to tables: the moves and distances of many street worlds at once, in NumPy."""
+"""From oriented streets to tables: the worlds of many neighbourhoods at once, in NumPy."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rapidtask.cities.city_graph import great_circle_bearing
 from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
+from rapidtask.worlds.streets.growth import StreetEdges
 
 
-@dataclass(frozen=True, eq=False)
-class StreetStates:
-    """The states of W worlds, world after world, flat: E states in all, each an oriented street.
-
-    The states of a world are sorted by the node they are at, those of a node by bearing.
-    """
-
-    world: Int[np.ndarray, " E"]
-    """Which world a state belongs to, ascending."""
-    tail: Int[np.ndarray, " E"]
-    """The node a state is at."""
-    first: Int[np.ndarray, " E"]
-    """The first node along the street faced."""
-    head: Int[np.ndarray, " E"]
-    """The node moving forward leads to."""
-    bearing: Float[np.ndarray, " E"]
-    """Bearing faced, radians in (-pi, pi], clockwise from north."""
-
-
-def make_states(
-    world: np.ndarray,
-    tail: np.ndarray,
-    first: np.ndarray,
-    head: np.ndarray,
-    lat: np.ndarray,
-    lng: np.ndarray,
+def build_worlds(
+    neighbourhoods: Sequence[StreetEdges],
+    lat: Float[np.ndarray, " N"],
+    lng: Float[np.ndarray, " N"],
+    offset: Int[np.ndarray, " W"],
+    slots: int,
     *,
-    distinct: bool,
-) -> StreetStates:
-    """Sort oriented streets into states.
+    release: bool,
+) -> tuple[dict[str, np.ndarray], Bool[np.ndarray, " W"]]:
+    """Make a world of each neighbourhood: its states are the oriented streets.
 
-    The bearing of a street from A to B is that from A to B, as released. With `distinct` streets (paper
-    rules), a pair A, B may be joined by several, and a loop joins A with itself: those have the bearing from
-    A to their own first node, or they could not be told apart.
+    States are sorted by the node they are at, those of a node by bearing. The bearing of a street from A to B
+    is that from A to B, as released. By the paper's rules a pair A, B may be joined by several streets, and a
+    loop joins A with itself: those have the bearing from A to their own first node, or they could not be
+    told apart.
 
     Args:
-        world: `[E]` world of each oriented street, ascending.
-        tail: `[E]` node left; numbers index `lat` and `lng`.
-        first: `[E]` first node along the street.
-        head: `[E]` node arrived at.
-        lat: latitude of every node.
-        lng: longitude of every node.
-        distinct: whether parallel streets and loops have bearings of their own.
-    """
-    towards = head
-    if distinct:
-        order = np.lexsort((head, tail, world))
-        sorted_keys = np.stack([world[order], tail[order], head[order]])
-        same = (sorted_keys[:, 1:] == sorted_keys[:, :-1]).all(axis=0)
-        parallel = np.zeros(len(world), bool)
-        parallel[order[1:]] |= same
-        parallel[order[:-1]] |= same
-        # A loop is among them: it is met from both of its ends, as two streets from A to A.
-        towards = np.where(parallel, first, head)
-    bearing = great_circle_bearing(lat[tail], lng[tail], lat[towards], lng[towards])
-    order = np.lexsort((first, bearing, tail, world))
-    return StreetStates(world[order], tail[order], first[order], head[order], bearing[order])
-
-
-def make_moves(
-    states: StreetStates, *, release: bool
-) -> tuple[Int[np.ndarray, "E 3"], Bool[np.ndarray, " E"]]:
-    """Where forward, left and right lead from each state.
+        neighbourhoods: oriented streets of each of W worlds, at most `slots`.
+        lat: latitudes of the nodes of all cities, city after city.
+        lng: longitudes of the same.
+        offset: where in them the nodes of each world's city begin.
+        slots: states S that each world is padded to.
+        release: whether by the rules of the released code.
 
     Returns:
-        The flat number of the next state, and whether a state is ambiguous: another one at its node has the
-        very same bearing, so that the release, which looks the street faced up by its bearing, confuses them.
+        Tables with axes `[W, S, …]` by name: those of `World` and `StreetPlaces`. And which worlds are good:
+        all states can be reached from all, and by the release's rules, which look the street faced up by
+        its bearing, no two states at a node have the very same.
     """
-    world, bearing = states.world, states.bearing
-    num_states = len(world)
-    index = np.arange(num_states)
-    # Groups: the states at one node of one world are consecutive.
-    starts_group = np.ones(num_states, bool)
-    starts_group[1:] = (world[1:] != world[:-1]) | (states.tail[1:] != states.tail[:-1])
-    group_start = np.flatnonzero(starts_group)
-    group_size = np.diff(np.append(group_start, num_states))
-    group = np.cumsum(starts_group) - 1
-    position = index - group_start[group]
-    clockwise = group_start[group] + (position + 1) % group_size[group]
-    counter = group_start[group] + (position - 1) % group_size[group]
-    left, right = (clockwise, counter) if release else (counter, clockwise)
+    num_states = np.array([len(edges) for edges in neighbourhoods])
+    world = np.repeat(np.arange(len(num_states)), num_states)
+    tail, first, head = np.array(list(chain.from_iterable(neighbourhoods)), np.int64).T
+    # Junctions are numbered through, world after world: a node of two worlds is two junctions.
+    num_junctions, (at, to) = _number(np.stack([tail, head]) + world * len(lat))
+    towards = head
+    if not release:
+        # A loop is among them: it is met from both of its ends, as two streets from A to A.
+        _, pair = _number(at * num_junctions + to)
+        towards = np.where(np.bincount(pair)[pair] > 1, first, head)
+    here, there = tail + offset[world], towards + offset[world]
+    bearing = great_circle_bearing(lat[here], lng[here], lat[there], lng[there])
+    order = np.lexsort((first, bearing, at))
+    tail, first, head, bearing, at, to = (array[order] for array in (tail, first, head, bearing, at, to))
 
-    # The group at the head: groups are sorted by (world, node), so one search finds it.
-    num_nodes = int(max(states.tail.max(), states.head.max())) + 1
-    keys = world[group_start] * np.int64(num_nodes) + states.tail[group_start]
-    there = np.searchsorted(keys, world * np.int64(num_nodes) + states.head)
-    forward = group_start[there]
-    smallest = np.full(num_states, np.inf)
-    for k in range(int(group_size.max())):
-        candidate = np.minimum(group_start[there] + k, num_states - 1)
+    # The states at a junction are consecutive, clockwise.
+    index, size = np.arange(len(at)), np.bincount(at)
+    start = np.cumsum(size) - size
+    clockwise = start[at] + (index - start[at] + 1) % size[at]
+    counter = start[at] + (index - start[at] - 1) % size[at]
+    # Forward leads to the street onward that takes the smallest turn.
+    forward, smallest = start[to], np.full(len(at), np.inf)
+    for k in range(int(size.max())):
+        candidate = start[to] + np.minimum(k, size[to] - 1)
         turn = np.abs(bearing[candidate] - bearing)
         if not release:
             turn = np.minimum(turn, 2 * np.pi - turn)
-        better = (k < group_size[there]) & (turn < smallest)
-        forward = np.where(better, candidate, forward)
-        smallest = np.where(better, turn, smallest)
+        forward = np.where(turn < smallest, candidate, forward)
+        smallest = np.minimum(turn, smallest)
+    # The release turns the other way.
+    left, right = (clockwise, counter) if release else (counter, clockwise)
+    moves = np.stack([forward, left, right], axis=1)
 
-    ambiguous = (bearing[clockwise] == bearing) & (clockwise != index)
-    return np.stack([forward, left, right], axis=1), ambiguous
-
-
-def pad_tables(
-    states: StreetStates, moves: Int[np.ndarray, "E M"], slots: int, *, collect: bool
-) -> dict[str, np.ndarray]:
-    """The tables of `World`, and where its states are, with axes `[W, S]`, by name; nodes are -1 at padding.
-
-    Args:
-        states: states of W worlds.
-        moves: the state each move leads to.
-        slots: states S to pad each world to.
-        collect: whether a collect action, which leads nowhere, comes after the moves.
-    """
-    world = states.world
-    num_states = np.bincount(world)
-    start = (np.cumsum(num_states) - num_states)[world]
-    local = np.arange(len(world)) - start
+    begin = (np.cumsum(num_states) - num_states)[world]
 
     def pad(values: np.ndarray, fill: float) -> np.ndarray:
         table = np.full((len(num_states), slots, *values.shape[1:]), fill, values.dtype)
-        table[world, local] = values
+        table[world, index - begin] = values
         return table
 
-    if collect:
-        moves = np.concatenate([moves, np.arange(len(moves))[:, None]], axis=1)
-    next_state = pad((moves - start[:, None]).astype(np.int32), -1)
+    distance = pad(shortest_distances(moves, num_states, slots), UNREACHABLE)
+    good = (distance != UNREACHABLE).sum(axis=(1, 2)) == num_states**2
+    if release:
+        moves = np.column_stack([moves, index])  # the collect action leads nowhere
+        good &= np.bincount(world, (bearing[clockwise] == bearing) & (clockwise != index)) == 0
+    next_state = pad((moves - begin[:, None]).astype(np.int32), -1)
     return {
         # Padding states lead to themselves.
         "next_state": np.where(next_state < 0, np.arange(slots, dtype=np.int32)[:, None], next_state),
-        "distance": pad(shortest_distances(moves, num_states, slots), UNREACHABLE),
+        "distance": distance,
         "num_states": num_states.astype(np.int32),
-        "tail": pad(states.tail.astype(np.int32), -1),
-        "first": pad(states.first.astype(np.int32), -1),
-        "head": pad(states.head.astype(np.int32), -1),
-        "bearing": pad(states.bearing, 0),
-    }
+        "tail": pad(tail.astype(np.int32), -1),
+        "first": pad(first.astype(np.int32), -1),
+        "head": pad(head.astype(np.int32), -1),
+        "bearing": pad(bearing, 0),
+    }, good
+
+
+def _number(keys: Int[np.ndarray, "*E"]) -> tuple[int, Int[np.ndarray, "*E"]]:
+    """How many different keys there are, and for each its place among them in order."""
+    different, place = np.unique(keys, return_inverse=True)
+    return len(different), place.reshape(keys.shape)

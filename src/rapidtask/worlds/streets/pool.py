@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 
 from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.errors import InputError
-from rapidtask.worlds.shortest_paths import UNREACHABLE
-from rapidtask.worlds.streets.build import make_moves, make_states, pad_tables
+from rapidtask.worlds.streets.build import build_worlds
 from rapidtask.worlds.streets.growth import (
     NeighbourhoodOptions,
+    StreetEdges,
     grow_neighbourhood,
     street_lines,
     street_tables,
@@ -167,41 +167,24 @@ class _Sampler:
 
     def sample_chunk(self, num_worlds: int) -> dict[str, np.ndarray]:
         """Tables of at most this many new worlds (fewer if some turn out ambiguous), stacked by name."""
-        which: list[int] = []
-        centres: list[int] = []
-        sizes: list[int] = []
-        rows: list[tuple[int, int, int]] = []
-        slots = self.options.slots
-        while len(which) < num_worlds:
+        drawn: list[tuple[int, int]] = []
+        grown: list[StreetEdges] = []
+        while len(grown) < num_worlds:
             city, centre = next(self.draws)
             self.num_drawn += 1
             edges = grow_neighbourhood(self.cities[city], centre, self.options)
-            if edges is None or len(edges) > slots:
+            if edges is None or len(edges) > self.options.slots:
                 self.refused["too few intersections" if edges is None else "too many states"] += 1
                 self._refuse_hopeless()
                 continue
-            which.append(city)
-            centres.append(centre)
-            sizes.append(len(edges))
-            rows.extend(edges)
-        world = np.repeat(np.arange(num_worlds), sizes)
-        offset = self.node_offset[np.array(which)]
-        tail, first, head = np.array(rows, np.int64).T + offset[world]
-        release = self.options.rules == "release"
-        states = make_states(world, tail, first, head, self.lat, self.lng, distinct=not release)
-        moves, ambiguous = make_moves(states, release=release)
-        tables = pad_tables(states, moves, slots, collect=release)
-        for name in ("tail", "first", "head"):
-            tables[name] = np.where(tables[name] < 0, -1, tables[name] - offset[:, None].astype(np.int32))
-        tables |= {"city": np.array(which), "centre": np.array(centres)}
-        # Strongly connected: each state reaches as many as there are.
-        reached = (tables["distance"] != UNREACHABLE).sum(axis=(1, 2))
-        good = reached == tables["num_states"] ** 2
-        if release:
-            good &= np.bincount(world, ambiguous) == 0
+            drawn.append((city, centre))
+            grown.append(edges)
+        city, centre = np.array(drawn).T
+        offset, release = self.node_offset[city], self.options.rules == "release"
+        tables, good = build_worlds(grown, self.lat, self.lng, offset, self.options.slots, release=release)
         self.refused["equal bearings"] += int((~good).sum())
         self._refuse_hopeless()
-        return {name: table[good] for name, table in tables.items()}
+        return {name: table[good] for name, table in (tables | {"city": city, "centre": centre}).items()}
 
     def _refuse_hopeless(self) -> None:
         refused = sum(self.refused.values())

@@ -23,8 +23,10 @@ from jaxtyping import Array
 
 from rapidtask.errors import InputError
 from rapidtask.evaluation.scores import Scorer, Scores
-from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
-from rapidtask.learning.checkpoint import (
+from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
+from rapidtask.runs.checkpoint import (
     checkpoint_path,
     keep_latest,
     list_checkpoints,
@@ -33,11 +35,9 @@ from rapidtask.learning.checkpoint import (
     save_checkpoint,
     write_atomically,
 )
-from rapidtask.learning.logs import RunLog
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.learning.trainer import Trainer, TrainState
-from rapidtask.learning.training_worlds import TrainingWorlds
-from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.logs import RunLog
+from rapidtask.runs.worlds import TrainingWorlds
 
 EVALUATION_SEED = 1_000_003
 """Worlds of the evaluations during a run; training draws its own from the run's seed."""

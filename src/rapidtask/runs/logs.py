@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
-from rapidtask.learning.checkpoint import write_atomically
+from rapidtask.runs.checkpoint import write_atomically
 
 
 class RunLog:

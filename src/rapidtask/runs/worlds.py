@@ -12,8 +12,8 @@ from rapidtask.envs.environment import Environment
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.rollout import Actors
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.runs.config import RunConfig
 
 
 class TrainingWorlds:

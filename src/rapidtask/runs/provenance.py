@@ -15,7 +15,7 @@ import rapidtask
 from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, domain_name
 from rapidtask.learning.config import epn_for, learning_for
-from rapidtask.learning.run_config import RunConfig, agent_name
+from rapidtask.runs.config import RunConfig, agent_name
 
 
 def describe_machine() -> str:

@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.learning.run import Progress
-from rapidtask.learning.run_config import RunConfig, agent_name
+from rapidtask.runs.config import RunConfig, agent_name
+from rapidtask.runs.run import Progress
 
 REFERENCE_GOALS = {"within-task": 10.8, "edges": 17.3, "hand-coded": 28.8, "oracle": 31.6}
 """Goals per episode of the reference policies on the 4x4 game: `rapidtask evaluate --policy all`."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from rapidtask.agents.agent import Agent
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import read_checkpoint, read_latest, restore, save_checkpoint
-from rapidtask.learning.run_config import RunConfig, run_config_from_json
+from rapidtask.runs.checkpoint import read_checkpoint, read_latest, restore, save_checkpoint
+from rapidtask.runs.config import RunConfig, run_config_from_json
 
 CHECKPOINTS = "checkpoints"
 """Name of the folder of a run's checkpoints, inside the run's."""
