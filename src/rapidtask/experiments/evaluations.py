@@ -18,7 +18,7 @@ from rapidtask.evaluation import Scores
 from rapidtask.evaluation.play import Episodes, play
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.figure import NotAvailable
-from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
+from rapidtask.experiments.logged_runs import PIXELS, LoggedRun, kind_label
 from rapidtask.policies import Policy, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import list_pretrained

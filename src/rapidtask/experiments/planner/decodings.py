@@ -17,11 +17,11 @@ from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, gather
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.experiments.planner.decoded import Decoded
 from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, train_decoders
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.experiments.planner.summaries import decoder_inputs
-from rapidtask.experiments.runs import LoggedRun
 from rapidtask.pretrained.load import fit_agent
 from rapidtask.runs.config import RunConfig
 
