@@ -5,7 +5,7 @@ from dataclasses import replace
 from fake_runs import write_run
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.experiments.evaluations import gather
-from rapidtask.experiments.runs import read_runs
+from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LSTM
 

@@ -14,6 +14,7 @@ from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import read_run
 from rapidtask.experiments.planner import EXPERIMENT
 from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
 from rapidtask.experiments.planner.decoded import Decoded, reach
@@ -24,7 +25,6 @@ from rapidtask.experiments.planner.street_geometry import line_text, part_of, re
 from rapidtask.experiments.planner.summaries import ITERATIONS, Inputs, decoder_inputs
 from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
 from rapidtask.experiments.results import make_results, read_index
-from rapidtask.experiments.runs import read_run
 from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
 

@@ -17,7 +17,7 @@ from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, same_but_seed
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
-from rapidtask.experiments.runs import LoggedRun
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.provenance import training_command
