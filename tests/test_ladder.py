@@ -34,8 +34,8 @@ CHANGES = {
     "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip sum_loss",
     "residual block": "block",
     "fixed symbols": "symbols vision",
-    "places compared in rows and readout": "match match_start",
-    "and in attention": "match_start num_heads",
+    "places compared in rows and readout": "match comparison_gain",
+    "and in attention": "comparison_gain num_heads",
     "newest transition before planning": "write boundary",
     "rows know the current state: ours": "locate",
 }

@@ -21,7 +21,17 @@ from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = frozenset(
     (
-        *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
+        *(
+            "width",
+            "num_heads",
+            "iterations",
+            "block",
+            "memory",
+            "attention",
+            "k",
+            "match",
+            "comparison_gain",
+        ),
         *("locate", "readout_width", "goal_in_rows", "symbols", "vision", "boundary", "write"),
     )
 )
