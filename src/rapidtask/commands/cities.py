@@ -172,6 +172,8 @@ class RenderCity:
             raise CityError(f"--workers: {workers}, expected at least 1")
         for entry in select_cities(self.city, self.cities):
             source = choose_source(entry, self.hour)
+            if self.workers not in (None, 1) and not source.parallel:
+                raise CityError(f"--workers: one process reads the panoramas of {entry.name}")
             console = Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6
