@@ -7,8 +7,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.worlds.streets.growth import NeighbourhoodOptions
-from rapidtask.worlds.streets.pool import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 
 STREETS, NEAR, START = "#b8bcc4", "#2563eb", "#ea580c"
 """Colours of the city, the neighbourhood and its centre."""
