@@ -10,11 +10,11 @@ from jaxtyping import Int, UInt8
 from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
+from rapidtask.draw.city import draw_neighbourhood
 from rapidtask.errors import InputError
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
-from rapidtask.worlds.streets.drawing import draw_neighbourhood
 
 COLUMNS, MOST = 4, 12
 """Views a row, and at most in all."""

@@ -10,8 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.worlds.streets.growth import NeighbourhoodOptions
-from rapidtask.worlds.streets.pool import StreetPlaces, sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 STREETS, NEAR, START, ARROW = "#b8bcc4", "#2563eb", "#ea580c", "#1f2937"
 """Colours of the city, the neighbourhood, its centre, and its states."""
