@@ -26,6 +26,7 @@ from rapidtask.experiments.results import csv_text, draw
 from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.policies import make_policy
 from rapidtask.pretrained.ship import Ship, ship
+from rapidtask.worlds.torus import segments
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +87,8 @@ def test_the_mean_curve_covers_what_all_seeds_have():
 
 
 def test_moves_across_an_edge_are_drawn_in_two_parts():
-    assert trajectory.segments(1, 1, 0, 1, 4) == [((1, 1), (1, 2))]
-    (start, out), (back, end) = trajectory.segments(3, 2, 1, 0, 4)
+    assert segments(5, 9, 4) == [((1, 1), (1, 2))]
+    (start, out), (back, end) = segments(11, 8, 4, beyond=0.6)
     assert (start, end) == ((3, 2), (0, 2))
     assert out[0] > 3.5
     assert back[0] < -0.5
