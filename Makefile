@@ -19,7 +19,6 @@ test: setup
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-slow: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[cluster]'
 	$(BIN)/python -m pytest -m slow
 
 # A Chromium comes from the system; Debian's is installed where that is possible.

@@ -21,8 +21,7 @@ from rapidtask.cities.catalogue import load_cities
 from rapidtask.envs.environment import Environment, EnvState
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 
 NUM_ENVIRONMENTS = 1024
 NUM_STEPS = 400
@@ -43,7 +42,7 @@ def worlds_per_second(options: NeighbourhoodOptions, num_worlds: int = 2048) -> 
     """Worlds sampled per second, tables and distances included, from all training cities."""
     cities = load_cities("train")
     sample_pool(cities, 8, 0, options)  # the cities' own tables
-    return num_worlds / best_time(lambda: sample_pool(cities, num_worlds, 0, options).pool.worlds.distance)
+    return num_worlds / best_time(lambda: sample_pool(cities, num_worlds, 0, options).worlds.distance)
 
 
 def steps_per_second(environment: Environment) -> float:

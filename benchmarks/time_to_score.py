@@ -17,12 +17,11 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cli import use_compilation_cache
 from rapidtask.learning.config import FAST, epn_for
-from rapidtask.learning.distributed import split_cpu
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.distributed import split_cpu, use_compilation_cache
+from rapidtask.runs.logs import read_log
+from rapidtask.runs.run import RunOptions, run
 
 SCORES = (5.0, 10.6, 17.0, 20.0, 23.0, 25.0, 27.0)
 

@@ -21,9 +21,9 @@ from rich.table import Table
 
 from rapidtask.envs import make_environment
 from rapidtask.learning.config import FAST, LearningConfig, epn_for
-from rapidtask.learning.distributed import split_cpu
 from rapidtask.learning.rollout import collect
 from rapidtask.learning.trainer import Trainer
+from rapidtask.runs.distributed import split_cpu
 
 HERE = Path(__file__).resolve().parent
 PEER_ENVIRONMENT = HERE.parent / ".venv-torch"
@@ -70,7 +70,7 @@ def measure_ours(domain: str, config: LearningConfig) -> dict[str, float]:
         state, _ = jax.block_until_ready(trainer.iterate(environment, state))
         times.append(time.perf_counter() - began)
     whole = min(times)
-    steps = FAST.num_envs * environment.options.episode_steps
+    steps = FAST.num_envs * environment.episode.episode_steps
     return {
         "steps_per_second": steps / whole,
         "acting": acting,

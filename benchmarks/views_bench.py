@@ -68,8 +68,10 @@ def pixel_training_rate(num_envs: int = 4, episode_steps: int = 50) -> float:
     frames = np.random.default_rng(0).integers(0, 256, (64, 84, 84, 3), np.uint8)
     pool = sample_pool([city], 16, 0)
     # Any frames will do: the time does not depend on what is on them.
-    ids = np.where(pool.tail >= 0, (pool.tail + np.arange(pool.tail.shape[1])) % len(frames), -1)
-    tables = WorldPool(pool.pool.worlds, True, jnp.asarray(frames), jnp.asarray(ids, jnp.int32))
+    ids = np.where(
+        pool.places.tail >= 0, (pool.places.tail + np.arange(pool.places.tail.shape[1])) % len(frames), -1
+    )
+    tables = WorldPool(pool.worlds, True, jnp.asarray(frames), jnp.asarray(ids, jnp.int32))
     environment = Environment(tables, EpisodeOptions(episode_steps=episode_steps))
     learning = LearningConfig(num_envs=num_envs, minibatch_size=num_envs * (episode_steps + 1))
     trainer = Trainer(environment, EPNConfig(), learning, total_steps=10**6, seed=0)

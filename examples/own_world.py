@@ -6,20 +6,20 @@ from pathlib import Path
 
 import networkx as nx
 
-from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
+from rapidtask.envs import EnvironmentSpec, WorldOptions
 from rapidtask.envs.registry import DOMAINS
 from rapidtask.evaluation import evaluate
-from rapidtask.learning.agent_files import load_agent
 from rapidtask.learning.config import epn_for
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.policies import make_policy
 from rapidtask.policies.learned import make_learned_policy
-from rapidtask.worlds import make_pool, world_from_graph
+from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.run import RunOptions, run
+from rapidtask.worlds import WorldPool, make_pool, world_from_graph
 
 
 @dataclass(frozen=True)
-class Metro(EpisodeOptions):
+class Metro(WorldOptions):
     """Stations on two lines that cross; in every episode they have new names."""
 
     episode_steps: int = 60
@@ -30,14 +30,11 @@ class Metro(EpisodeOptions):
         # A name for each station; up to three neighbours to go to, and collect.
         return EnvironmentSpec(self.stations, num_actions=4, episode_steps=self.episode_steps)
 
-    def make(self) -> Environment:
+    def sample(self) -> WorldPool:
         graph = nx.cycle_graph(self.stations)
         graph.add_edges_from([(0, self.stations // 2), (self.stations // 4, 3 * self.stations // 4)])
         world, _ = world_from_graph(graph)
-        return Environment(make_pool(world, shuffle_observations=True), self)
-
-    def held_out(self) -> "Metro":
-        return self
+        return make_pool(world, shuffle_observations=True)
 
 
 def main(folder: Path, steps: int) -> None:

@@ -5,9 +5,17 @@ import struct
 import networkx as nx
 import numpy as np
 
+from rapidtask.cities.city_graph import great_circle_distance
+
 PLACES = [(48.8500, 2.3500), (48.8510, 2.3500), (48.8500, 2.3515), (48.8490, 2.3500), (48.8500, 2.3485)]
 """A crossing, then the ends of its arms to the north, east, south and west: about 110 m each."""
 ARMS = [(0, 1), (0, 2), (0, 3), (0, 4)]
+
+
+def node_spacing(city):
+    """Median distance between neighbouring nodes, metres."""
+    ends = [(city.lat[nodes], city.lng[nodes]) for nodes in city.edges.T]
+    return float(np.median(great_circle_distance(*ends[0], *ends[1])))
 
 
 def gexf_text(places=PLACES, edges=ARMS, attributes=("lat", "lng")):

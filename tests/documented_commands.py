@@ -72,7 +72,7 @@ FOUND = {
 """What a reader has in the folder, by what stands in the command or code: its name there, and the fixture
 of tests/test_docs_commands.py (and a path in it) that it is copied from."""
 
-NEEDS = {"--search bayes": "optuna"}
+NEEDS = {"rapidtask sweep": "optuna"}
 """Modules of optional extras, by what stands in the command; without them it is skipped."""
 
 SLOW = {
@@ -90,7 +90,8 @@ SLOW = {
     " --pretrained epn-streetlearn-symbols --episodes 500 --json",
     "rapidtask evaluate --world streetlearn --world.frames frames --policy edges",
     "rapidtask sweep --out sweeps/a --trials 32 --workers 2 --steps 300000",
-    "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes",
+    "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes --prune",
+    "rapidtask sweep --out sweeps/s --space learning.learning_rate=1e-3:1e-2 learning.optimiser=adam,muon",
     "rapidtask train --out runs/x --distributed localhost:1234,0,2 &"
     " rapidtask train --out runs/x --distributed localhost:1234,1,2",
     "rapidtask train --out runs/x --learning.num-envs 512 --learning.minibatch-size 2048",
@@ -121,7 +122,6 @@ EXCLUDED = {
     "rapidtask experiment ladder --train": "trains for hours; tests/test_ladder.py trains two small rungs",
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install 'rapidtask[sweep]'": NETWORK,
-    "pip install 'rapidtask[cluster]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
     "tensorboard --logdir runs": "a program of others, which serves until it is stopped",
     "pytest -m slow tests/test_planning_probe.py": "is itself one of the slow tests",

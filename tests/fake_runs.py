@@ -1,10 +1,10 @@
-"""Runs' folders as `rapidtask train` leaves them, with agents that learned nothing."""
+"""Folders of runs as `rapidtask train` leaves them, with agents that learned nothing; pages, read back."""
 
 import json
 from pathlib import Path
 
-from rapidtask.learning.agent_files import AGENT_FILE, save_agent
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.agent_files import AGENT_FILE, save_agent
+from rapidtask.runs.config import RunConfig
 
 
 def write_run(
@@ -20,3 +20,9 @@ def write_run(
     last = {"iteration": 2, "steps": steps, "seconds": seconds, **evaluation}
     (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (first, last)))
     return folder
+
+
+def page_data(path: Path) -> dict:
+    """What a page of the viewer shows."""
+    _, _, rest = path.read_text(encoding="utf-8").partition('id="data">')
+    return json.loads(rest.partition("</script>")[0])

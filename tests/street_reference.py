@@ -153,10 +153,10 @@ def release_world(graph, centre, num_intersections, keep_intermediate=False):
 
 def moves_of(pool, world):
     """The pooled table of one world, keyed like the reference: (node, first node or head)."""
-    worlds = pool.pool.worlds
-    second = pool.head if pool.options.rules == "release" else pool.first
+    worlds = pool.worlds
+    second = pool.places.head if pool.places.options.rules == "release" else pool.places.first
     count = int(worlds.num_states[world])
-    names = list(zip(pool.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
+    names = list(zip(pool.places.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
     assert len(set(names)) == count
     table = np.asarray(worlds.next_state[world])
     return {
@@ -166,9 +166,18 @@ def moves_of(pool, world):
 
 
 def agree(pool):
-    reference = paper_world if pool.options.rules == "paper" else release_world
-    graphs = [to_networkx(city) for city in pool.cities]
+    reference = paper_world if pool.places.options.rules == "paper" else release_world
+    graphs = [to_networkx(city) for city in pool.places.cities]
     for world in range(pool.num_worlds):
-        graph, centre = graphs[pool.city[world]], int(pool.centre[world])
-        slow = reference(graph, centre, pool.options.intersections, pool.options.keep_intermediate)
-        assert moves_of(pool, world) == slow, (pool.cities[pool.city[world]].name, centre)
+        graph, centre = graphs[pool.places.city[world]], int(pool.places.centre[world])
+        slow = reference(
+            graph, centre, pool.places.options.intersections, pool.places.options.keep_intermediate
+        )
+        assert moves_of(pool, world) == slow, (pool.places.cities[pool.places.city[world]].name, centre)
+
+
+def slow_distances(moves):
+    """Fewest moves between all pairs of states of a table `[S, M]`: one breadth-first search for each."""
+    graph = nx.DiGraph((state, int(other)) for state, row in enumerate(moves) for other in row)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    return np.array([[lengths[a][b] for b in range(len(moves))] for a in range(len(moves))])

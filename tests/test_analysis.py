@@ -9,25 +9,24 @@ import pytest
 from fake_runs import write_run
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.planner import AllToAll, Block
-from rapidtask.analysis import subjects
-from rapidtask.analysis.attention import KINDS, attention_weights, relations
-from rapidtask.analysis.decoded import Decoded, reach
-from rapidtask.analysis.decoder import decode, train_decoders
-from rapidtask.analysis.material import gather_analysis
-from rapidtask.analysis.situations import Tables, sample_maps, sample_situations, tables_of
-from rapidtask.analysis.street_geometry import line_text, part_of, read_line
-from rapidtask.analysis.summaries import ITERATIONS, Inputs, decoder_inputs
-from rapidtask.analysis.value_iteration import agreement, sweep_map
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.experiments.analysis import FIGURES, run_figures
-from rapidtask.experiments.material import NotAvailable
-from rapidtask.experiments.results import read_index
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.planner import EXPERIMENT
+from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
+from rapidtask.experiments.planner.decoded import Decoded, reach
+from rapidtask.experiments.planner.decoder import decode, train_decoders
+from rapidtask.experiments.planner.decodings import gather_decodings
+from rapidtask.experiments.planner.situations import sample_maps, sample_situations
+from rapidtask.experiments.planner.street_geometry import line_text, part_of, read_line
+from rapidtask.experiments.planner.summaries import ITERATIONS, Inputs, decoder_inputs
+from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
+from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.runs import read_run
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.worlds.world import make_pool, make_world
+from rapidtask.runs.config import RunConfig
+from rapidtask.worlds.world import World, make_pool, make_world
 
 SMALL = EPNConfig(width=8, iterations=2, block="residual", match=True, locate=True, symbols="fixed")
 RING = [[1, 2], [2, 0], [0, 1]]
@@ -35,25 +34,29 @@ RING = [[1, 2], [2, 0], [0, 1]]
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
-    """A ring of three states and one of four, in tables of four and five symbols."""
+def worlds() -> World:
+    """A ring of three states and one of four, in tables of four states and five symbols."""
     four = [[1, 3], [2, 0], [3, 1], [0, 2]]
-    worlds = [make_world(moves, num_slots=4, num_observations=5) for moves in (RING, four)]
-    return tables_of(make_pool(worlds, shuffle_observations=True))
+    rings = [make_world(moves, num_slots=4, num_observations=5) for moves in (RING, four)]
+    return to_numpy(make_pool(rings, shuffle_observations=True).worlds)
+
+
+def make_agent(iterations: int = SMALL.iterations):
+    return replace(SMALL, iterations=iterations).make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
 
 
 @pytest.fixture(scope="module")
 def agent():
-    return SMALL.make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
+    return make_agent()
 
 
-def test_memories_hold_every_transition_once(tables):
-    situations = sample_situations(tables, 20, np.random.default_rng(0))
+def test_memories_hold_every_transition_once(worlds):
+    situations = sample_situations(worlds, 20, np.random.default_rng(0))
     assert set(situations.world) == {0, 1}
     memory = to_numpy(situations.memories(10))
     for k in range(20):
         world, symbols = situations.world[k], situations.symbols[k]
-        size = tables.num_states[world]
+        size = worlds.num_states[world]
         rows = {
             (int(memory.origin[k, n]), int(memory.action[k, n])): int(memory.successor[k, n])
             for n in range(10)
@@ -63,15 +66,15 @@ def test_memories_hold_every_transition_once(tables):
         assert memory.mask[k, : 2 * size].all()  # the rows in use come first
         for s in range(size):
             for move in range(2):
-                assert rows[symbols[s], move] == symbols[tables.next_state[world, s, move]]
+                assert rows[symbols[s], move] == symbols[worlds.next_state[world, s, move]]
         assert len(set(symbols)) == len(symbols)
         here, goal = situations.here[k], situations.goal[k]
-        assert situations.distance[k] == tables.distance[world, here, goal] < 3
+        assert situations.distance[k] == worlds.distance[world, here, goal] < 3
         assert (memory.observation[k], memory.goal[k]) == (symbols[here], symbols[goal])
 
 
-def test_maps_hold_every_state_of_a_world_with_one_goal(tables):
-    maps = sample_maps(tables, 2, np.random.default_rng(1))
+def test_maps_hold_every_state_of_a_world_with_one_goal(worlds):
+    maps = sample_maps(worlds, 2, np.random.default_rng(1))
     assert sorted(np.bincount(maps.group)) == [3, 4]
     for g in range(2):
         ours = maps.take(np.flatnonzero(maps.group == g))
@@ -80,8 +83,8 @@ def test_maps_hold_every_state_of_a_world_with_one_goal(tables):
         assert (ours.distance == 0).sum() == 1
 
 
-def test_summaries_are_what_the_policy_network_is_given(tables, agent):
-    situations = sample_situations(tables, 70, np.random.default_rng(2))  # more than one batch
+def test_summaries_are_what_the_policy_network_is_given(worlds, agent):
+    situations = sample_situations(worlds, 70, np.random.default_rng(2))  # more than one batch
     inputs = decoder_inputs(agent, situations)
     assert inputs.summary.shape == (ITERATIONS, 70, 8)
     memory, timestep = situations.memories(8), situations.timesteps()
@@ -92,16 +95,17 @@ def test_summaries_are_what_the_policy_network_is_given(tables, agent):
             given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
             hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
             features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
-            acted = agent.act(memory, timestep, agent.embed(), jnp.full(len(memory.goal), iterations))
-            yield agent.logits(features), acted.logits
+            # The same weights: none depends on how long the agent plans.
+            thinker = make_agent(iterations)
+            yield agent.logits(features), thinker.act(memory, timestep, thinker.embed()).logits
 
     for ours, theirs in jax.jit(lambda summary: list(both(summary)))(inputs.summary):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
     np.testing.assert_array_equal(inputs.match, situations.distance == 0)
 
 
-def test_attention_weights_make_the_planners_beliefs(tables, agent):
-    situations = sample_situations(tables, 3, np.random.default_rng(3))
+def test_attention_weights_make_the_planners_beliefs(worlds, agent):
+    situations = sample_situations(worlds, 3, np.random.default_rng(3))
     memory, timestep = situations.memories(8), situations.timesteps()
     weights, beliefs = attention_weights(agent, memory, timestep, 3)
     planned = jax.jit(lambda: jnp.stack(agent.plan(memory, timestep, agent.embed(), 3).beliefs[1:]))()
@@ -127,8 +131,8 @@ def test_attention_weights_of_the_footnotes_blocks(name):
     np.testing.assert_allclose(attention.to_output(attended), expected, atol=1e-5)
 
 
-def test_unused_rows_are_not_looked_at(tables, agent):
-    situations = sample_situations(tables, 4, np.random.default_rng(4))
+def test_unused_rows_are_not_looked_at(worlds, agent):
+    situations = sample_situations(worlds, 4, np.random.default_rng(4))
     memory, timestep = situations.memories(10), situations.timesteps()
     weights, _ = attention_weights(agent, memory, timestep, 1)
     unused = ~np.asarray(memory.mask)
@@ -136,8 +140,8 @@ def test_unused_rows_are_not_looked_at(tables, agent):
     assert np.asarray(weights)[0, :, 0].swapaxes(1, 2)[unused].max() == 0
 
 
-def test_every_pair_of_rows_is_of_one_kind(tables):
-    situations = sample_situations(tables, 6, np.random.default_rng(5))
+def test_every_pair_of_rows_is_of_one_kind(worlds):
+    situations = sample_situations(worlds, 6, np.random.default_rng(5))
     memory = to_numpy(situations.memories(9))
     kinds = relations(memory)
     assert tuple(kinds) == KINDS
@@ -162,11 +166,11 @@ def planner_that_sees(distance: np.ndarray) -> Inputs:
 
 
 @pytest.fixture(scope="module")
-def ring_maps() -> Tables:
+def ring_maps() -> World:
     """Rings of 14 states, walked one way or the other: distances up to 7."""
     n = 14
     moves = np.stack([(np.arange(n) + 1) % n, (np.arange(n) - 1) % n], axis=1)
-    return tables_of(make_pool(make_world(moves), shuffle_observations=True))
+    return to_numpy(make_pool(make_world(moves), shuffle_observations=True).worlds)
 
 
 def test_decoders_find_the_distance_that_is_there_and_no_more(ring_maps):
@@ -211,44 +215,39 @@ def test_parts_of_lines():
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory):
+def decodings(tmp_path_factory):
     """Small agents that learned nothing, in both domains."""
     root = tmp_path_factory.mktemp("runs")
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
     configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
     runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
-    sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subjects, "STREET_WORLDS", 4)
-        patch.setattr(subjects, "STREET_TEST_WORLDS", 4)
-        patch.setattr("rapidtask.analysis.decoded.FEWEST_PAIRS", 1)
-        yield gather_analysis(runs, shipped=False, episodes=4, seed=3, **sizes)
+    sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2, "fewest_pairs": 1}
+    sizes |= {"street_worlds": 4, "street_test_worlds": 4}
+    return gather_decodings(runs, shipped=False, episodes=4, seed=3, **sizes)
 
 
-def test_each_domain_has_a_trained_planner_and_a_fresh_one(material):
-    found = {key: contender.source for key, contender in material.subjects.items()}
-    assert found["memory-planning", subjects.TRAINED] in ("run grid", "run grid-1")
-    assert found["streetlearn", subjects.TRAINED] == "run streets"
-    assert found["streetlearn", subjects.UNTRAINED] == "fresh weights"
+def test_each_domain_has_a_trained_planner_and_a_fresh_one(decodings):
+    found = {label: trained.source for label, trained in decodings.agents.items()}
+    assert found["memory-planning, trained"] in ("run grid", "run grid-1")
+    assert found["streetlearn, trained"] == "run streets"
+    assert found["streetlearn, untrained"] == "fresh weights"
     fresh, trained = (
-        material.subjects["memory-planning", origin].agent
-        for origin in (subjects.UNTRAINED, subjects.TRAINED)
+        decodings.agents[f"memory-planning, {origin}"].agent for origin in ("untrained", "trained")
     )
     shapes = [[leaf.shape for leaf in jax.tree.leaves(agent)] for agent in (fresh, trained)]
     assert shapes[0] == shapes[1]  # the control differs in its weights alone
 
 
 def test_what_is_missing_is_said():
-    nothing = gather_analysis([], shipped=False)
     with pytest.raises(NotAvailable, match="no trained EPN"):
-        nothing.main_settings()
+        gather_decodings([], shipped=False).settings()
 
 
 @pytest.mark.slow
-def test_every_figure_of_the_analysis_is_drawn(material, tmp_path):
-    made = {result.entry.name: result for result in run_figures(material, [], tmp_path, "rapidtask")}
-    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(tmp_path))
+def test_every_figure_of_the_analysis_is_drawn(decodings, tmp_path):
+    made = {r.entry.name: r for r in make_results(EXPERIMENT, decodings, tmp_path, "rapidtask")}
+    assert list(made) == [figure.name for figure in EXPERIMENT.figures] == list(read_index(tmp_path))
     readme = (tmp_path / "README.md").read_text()
     for name, result in made.items():
         assert not result.entry.missing

@@ -15,9 +15,9 @@ from safetensors.numpy import save
 
 import rapidtask
 from rapidtask.errors import InputError
-from rapidtask.learning import checkpoint as module
-from rapidtask.learning.agent_files import load_agent, save_agent
-from rapidtask.learning.checkpoint import (
+from rapidtask.runs import checkpoint as module
+from rapidtask.runs.agent_files import load_agent, save_agent
+from rapidtask.runs.checkpoint import (
     CheckpointError,
     checkpoint_path,
     keep_latest,
@@ -27,7 +27,7 @@ from rapidtask.learning.checkpoint import (
     restore,
     save_checkpoint,
 )
-from rapidtask.learning.run_config import run_config_from_json
+from rapidtask.runs.config import run_config_from_json
 from tiny_training import LSTM, tiny_run
 
 CONFIG = {"seed": 3, "world": {"size": 2}}

@@ -8,7 +8,16 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from city_samples import ARMS, PLACES, gexf_text, graphml_bytes, osm_text, pano, streetlearn_graph
+from city_samples import (
+    ARMS,
+    PLACES,
+    gexf_text,
+    graphml_bytes,
+    node_spacing,
+    osm_text,
+    pano,
+    streetlearn_graph,
+)
 from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
@@ -84,7 +93,7 @@ def test_graphml(tmp_path, x, y, geometry):
     city = load_city(path)
     is_the_crossing(city)
     statistics = compute_statistics(city)
-    assert statistics.node_spacing == pytest.approx(20, abs=3)
+    assert node_spacing(city) == pytest.approx(20, abs=3)
     assert (statistics.circuity > 1.05) == geometry
 
 
@@ -103,7 +112,7 @@ def test_osm(tmp_path, ending):
     city = load_city(path)
     is_the_crossing(city)
     assert "OpenStreetMap" in city.licence
-    assert compute_statistics(city).node_spacing == pytest.approx(20, abs=3)
+    assert node_spacing(city) == pytest.approx(20, abs=3)
 
 
 def test_osm_streets_cut_at_the_border_are_not_joined_across_it(tmp_path):
@@ -169,7 +178,7 @@ def test_graphml_without_places(tmp_path):
     path.write_bytes(graphml_bytes(tmp_path, "a", "b"))
     with pytest.raises(CityError) as error:
         load_city(path)
-    one_line(error, path, "node '0' has no usable attribute y or lat")
+    one_line(error, path, "node '0' has no attribute 'lat' (or latitude, y)")
 
 
 def test_disconnected_graph_keeps_its_largest_part(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from city_samples import gexf_text, graphml_bytes, osm_text, pano, streetlearn_graph
 from rapidtask.cities import leveldb
-from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.cities.city_graph import CityError, CityGraph, make_city
 from rapidtask.cities.loaders import load_city
 
 
@@ -110,4 +110,5 @@ def test_fuzz_streetlearn_records(tmp_path, data, record):
 
     for message in (data, streetlearn_graph(with_places=False)):
         with contextlib.suppress(leveldb.WireError, CityError):
-            is_valid(leveldb._city(tmp_path, leveldb._parse_graph(tmp_path, message, Database())))
+            graph = leveldb._parse_graph(tmp_path, message, Database())
+            is_valid(make_city("panoramas", graph.lat, graph.lng, graph.edges))

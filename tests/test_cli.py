@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
-from rapidtask.cli import COMMANDS, main
+from rapidtask.agents import AGENTS
+from rapidtask.cli import COMMANDS, DESCRIPTION, main
+from rapidtask.envs.registry import DOMAINS
 
 
 def fail(capsys, *arguments: str) -> str:
@@ -72,6 +74,18 @@ def test_help_lists_every_command(capsys):
     text = capsys.readouterr().out
     for name in COMMANDS:
         assert f" {name} " in text
+
+
+def test_help_names_every_choice_and_waits_for_no_library():
+    for name in (*DOMAINS, *AGENTS):
+        assert name in DESCRIPTION
+    code = (
+        "import contextlib, sys; from rapidtask.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(['--help'])\n"
+        "assert not {'jax', 'matplotlib', 'optuna', 'scipy'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_installed_command_runs_and_a_closed_pipe_is_no_error():

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from rapidtask.errors import InputError
-from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS
-from rapidtask.learning.checkpoint import list_checkpoints, read_checkpoint
-from rapidtask.learning.distributed import parse
-from rapidtask.learning.logs import read_log
 from rapidtask.learning.trainer import share_of_device
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS
+from rapidtask.runs.checkpoint import list_checkpoints, read_checkpoint
+from rapidtask.runs.distributed import parse
+from rapidtask.runs.logs import read_log
 from tiny_training import LEARNING
 
 ROUNDING = 1e-4

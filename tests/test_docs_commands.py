@@ -40,8 +40,8 @@ from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
-from street_material import write_cities
+from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints
+from street_runs import write_cities
 from tiny_training import tiny_run
 
 

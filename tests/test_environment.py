@@ -62,7 +62,7 @@ def test_agrees_step_by_step_with_the_plain_numpy_game(recorders, size, respawn,
     actions = generator.choice(5, p=odds, size=(NUM_STEPS, 4)).astype(np.int32)
     states, steps = jax.tree.map(np.asarray, _raw(recorder(environment, jax.random.key(seed), actions)))
     for b in range(actions.shape[1]):
-        compare_with_numpy(states, steps, actions, b, size, respawn, environment.options.episode_steps)
+        compare_with_numpy(states, steps, actions, b, size, respawn, environment.episode.episode_steps)
 
 
 def compare_with_numpy(states, steps, actions, b, size, respawn, episode_steps):

@@ -9,7 +9,7 @@ import pytest
 
 from rapidtask.envs.registry import DOMAINS
 from rapidtask.errors import InputError
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LEARNING
 
 ROOT = Path(__file__).parents[1]

@@ -3,57 +3,57 @@ import csv
 import numpy as np
 import pytest
 
-from grid_material import gather_grid_runs, write_grid_runs
-from rapidtask.experiments import (
-    exploration,
-    larger_grids,
-    longer_lives,
-    oracle_share,
-    recipes,
-    steps_to_goal,
-    training_curves,
-)
-from rapidtask.experiments.memory_planning import FIGURES, run_figures
-from rapidtask.experiments.results import read_index
+from grid_runs import gather_grid_runs, write_grid_runs
+from rapidtask.experiments import grid
+from rapidtask.experiments.comparison import OracleShare, StepsToGoal
+from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.figure import Experiment
+from rapidtask.experiments.grid.exploration import Exploration
+from rapidtask.experiments.grid.larger_grids import LargerGrids
+from rapidtask.experiments.grid.recipes import Recipes
+from rapidtask.experiments.grid.scalability import Scalability
+from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.longer_lives import LongerLives
+from rapidtask.experiments.results import make_results, read_index
 
 pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.
 
+FEW = ("hand-coded", "oracle")
+"""Few compiled programs: each takes a second."""
+SMALL = Experiment(
+    "Results",
+    (
+        TrainingCurves(references=FEW),
+        OracleShare(references=FEW),
+        Trajectory(),
+        StepsToGoal(references=FEW),
+        Scalability(),
+        Recipes(references=FEW),
+        LongerLives(lengths=(12, 24), lengths_all=(12,), window=12, episodes=4),
+        LargerGrids(sizes=(3, 5), references=FEW),
+        Exploration(references=("hand-coded",)),
+    ),
+    gather_grid_runs,
+)
+
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    return write_grid_runs(tmp_path_factory.mktemp("runs"))
+def evaluations(tmp_path_factory):
+    return gather_grid_runs(write_grid_runs(tmp_path_factory.mktemp("runs")))
 
 
 @pytest.fixture(scope="module")
-def material(runs):
-    return gather_grid_runs(runs)
-
-
-@pytest.fixture(scope="module")
-def results(material, tmp_path_factory):
+def results(evaluations, tmp_path_factory):
     """All figures, in small."""
     out = tmp_path_factory.mktemp("results")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(longer_lives, "LENGTHS", (12, 24))
-        patch.setattr(longer_lives, "LENGTHS_ALL", (12,))
-        patch.setattr(longer_lives, "WINDOW", 12)
-        patch.setattr(longer_lives, "EPISODES", 4)
-        # Few compiled programs: each takes a second.
-        patch.setattr(larger_grids, "SIZES", (3, 5))
-        patch.setattr(larger_grids, "REFERENCES", ("hand-coded",))
-        patch.setattr(exploration, "REFERENCES", ("hand-coded",))
-        patch.setattr(steps_to_goal, "REFERENCES", ("hand-coded", "oracle"))
-        patch.setattr(oracle_share, "REFERENCES", ("hand-coded", "oracle"))
-        patch.setattr(training_curves, "REFERENCES", ("hand-coded", "oracle"))
-        patch.setattr(recipes, "REFERENCES", ("hand-coded", "oracle"))
-        made = {r.entry.name: r for r in run_figures(material, [], out, "rapidtask experiment")}
+    made = {r.entry.name: r for r in make_results(SMALL, evaluations, out, "rapidtask experiment")}
     return out, made
 
 
 def test_every_figure_is_written_with_its_table_or_says_what_is_missing(results):
     out, made = results
     readme = (out / "README.md").read_text()
-    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(out))
+    assert list(made) == [figure.name for figure in grid.EXPERIMENT.figures] == list(read_index(out))
     drawn = [name for name, result in made.items() if not result.entry.missing]
     assert set(made) - set(drawn) <= {"trajectory"}  # who learned nothing may complete no three tasks
     for name in drawn:
@@ -69,7 +69,7 @@ def test_every_figure_is_written_with_its_table_or_says_what_is_missing(results)
     assert "| EPN | run epn-1 |" in readme
 
 
-def test_tables_hold_what_was_measured(results, material):
+def test_tables_hold_what_was_measured(results, evaluations):
     _, made = results
     planners = {row["planner"]: row for row in made["scalability"].rows}
     assert list(planners) == ["all-to-all", "unique", "N×k (k=4)", "N×k (k=4) of steps"]
@@ -77,7 +77,7 @@ def test_tables_hold_what_was_measured(results, material):
     assert planners["unique"]["processor_ms_per_step"] > 0
     scores = {(row["agent"], row["actions"]): row for row in made["oracle_share"].rows}
     assert scores["oracle", "reference"]["oracle_share_last_third"] == 1.0
-    goals = material.completed("EPN").sum(axis=0).mean()
+    goals = evaluations.completed("EPN").sum(axis=0).mean()
     assert scores["EPN", "sampled"]["goals_per_episode"] == pytest.approx(goals)
     assert ("LSTM", "greedy") in scores
     sizes = {(row["agent"], row["size"]) for row in made["larger_grids"].rows}

@@ -1,30 +1,27 @@
-import json
-import re
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from fake_runs import write_run
-from grid_material import CONFIG, WORLD, gather_grid_runs, write_grid_runs
+from fake_runs import page_data, write_run
+from grid_runs import CONFIG, WORLD, gather_grid_runs, write_grid_runs
 from rapidtask.cli import main
 from rapidtask.commands import demo
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import play
-from rapidtask.experiments import (
-    exploration,
-    recipes,
-    training_curves,
-    trajectory,
-)
-from rapidtask.experiments.material import NotAvailable, gather
-from rapidtask.experiments.memory_planning import keep_sweeps
-from rapidtask.experiments.results import csv_text, draw
+from rapidtask.experiments.comparison import StepsToGoal
+from rapidtask.experiments.curves import curve_rows, mean_curve
+from rapidtask.experiments.evaluations import gather
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.grid.exploration import cells_seen
+from rapidtask.experiments.grid.recipes import Recipes
+from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.policies import make_policy
+from rapidtask.pretrained import cards
 from rapidtask.pretrained.ship import Ship, ship
 from rapidtask.worlds.torus import segments
 
@@ -35,7 +32,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def material(runs):
+def evaluations(runs):
     return gather_grid_runs(runs)
 
 
@@ -52,10 +49,10 @@ def test_traces_show_the_episodes_that_are_scored():
     assert (np.sort(trace.symbols, axis=1) == np.arange(16)).all()
 
 
-def test_runs_are_found_told_apart_and_the_best_is_shown(runs, material):
-    assert list(material.contenders) == ["EPN", "LSTM", "EPN N×k (k=4)", "EPN, recipe paper"]
-    assert material.epn().source == "run epn-1"  # 3.5 goals at its end, against 2.5
-    assert material.epn().config.seed == 1
+def test_runs_are_found_told_apart_and_the_best_is_shown(runs, evaluations):
+    assert list(evaluations.agents) == ["EPN", "LSTM", "EPN N×k (k=4)", "EPN, recipe paper"]
+    assert evaluations.epn().source == "run epn-1"  # 3.5 goals at its end, against 2.5
+    assert evaluations.epn().config.seed == 1
     assert kind_label(replace(CONFIG, world=MemoryPlanning(size=6))) == "EPN 6×6"
     with pytest.raises(InputError, match="is no run, and holds none"):
         read_runs([runs / "epn-0" / "nothing"], "memory-planning")
@@ -67,21 +64,20 @@ def test_a_run_without_a_checkpoint_still_gives_a_curve(tmp_path):
     write_run(tmp_path / "young", CONFIG)
     (tmp_path / "young" / "agent.safetensors").unlink()
     found = gather(read_runs([tmp_path], "memory-planning"), shipped=False)
-    assert not found.contenders
-    assert len(training_curves.curve_rows(found, ("fast",))) == 2
+    assert not found.agents
+    assert len(curve_rows(found, ("fast",))) == 2
     with pytest.raises(NotAvailable, match="no trained EPN"):
         found.epn()
 
 
 def test_cells_seen_by_hand():
-    state = np.asarray([[0, 5], [1, 5], [0, 6]])
-    reached = np.asarray([[1, 5], [0, 6], [2, 7]])
-    np.testing.assert_array_equal(exploration.cells_seen(state, reached, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
+    places = np.asarray([[0, 5], [1, 5], [0, 6], [2, 7]])
+    np.testing.assert_array_equal(cells_seen(places, 8), [[1, 1], [2, 1], [2, 2], [3, 3]])
 
 
 def test_the_mean_curve_covers_what_all_seeds_have():
     short, long = np.asarray([[0.0, 2.0], [0.0, 4.0]]), np.asarray([[1.0, 4.0], [0.0, 6.0]])
-    places, mean = training_curves.mean_curve([short, long])
+    places, mean = mean_curve([short, long])
     assert (places[0], places[-1]) == (1.0, 2.0)
     assert (mean[0], mean[-1]) == pytest.approx((1.0, 3.0))
 
@@ -94,13 +90,13 @@ def test_moves_across_an_edge_are_drawn_in_two_parts():
     assert back[0] < -0.5
     step = {"size": 4, "task": 1, "x": 3, "y": 2, "goal_x": 0, "goal_y": 2, "completed": 0}
     rows = [step | {"action": "right"}, step | {"x": 0, "action": "collect", "completed": 1}]
-    assert isinstance(draw(trajectory, rows), Figure)  # pyright: ignore[reportArgumentType]
+    assert isinstance(draw(Trajectory(), rows), Figure)
 
 
-def test_the_paper_recipe_needs_a_run(material):
-    fast = replace(material, runs=[run for run in material.runs if run.config.recipe == "fast"])
+def test_the_paper_recipe_needs_a_run(evaluations):
+    fast = replace(evaluations, runs=[run for run in evaluations.runs if run.config.recipe == "fast"])
     with pytest.raises(NotAvailable, match="recipe paper"):
-        recipes.table(fast)
+        Recipes().table(fast)
 
 
 def test_tables_leave_gaps_where_a_row_has_no_value():
@@ -124,13 +120,18 @@ def test_sweeps_are_kept_and_wrong_names_are_named(tmp_path, capsys):
         assert said in capsys.readouterr().err
 
 
+FIGURE = StepsToGoal(references=("hand-coded", "oracle"))
+SMALL_DEMO = replace(demo.DOMAINS[0], world=WORLD, references=("hand-coded",), figures=(FIGURE,))
+
+
 @pytest.mark.parametrize("shipped", [True, False])
-def test_the_demo_is_one_page_with_a_table_and_an_episode(shipped, runs, tmp_path, monkeypatch, capsys):
+def test_the_demo_is_a_page_with_a_table_and_an_episode(shipped, runs, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "agents"
+    folder.mkdir()
     if shipped:
         ship(Ship(runs / "epn-0", "epn-memory-planning", folder=folder, episodes=4))
-    monkeypatch.setattr(demo, "gather", partial(gather, folder=folder, world=WORLD))
-    monkeypatch.setattr(demo, "street_section", partial(demo.street_section, folder=folder))
+    monkeypatch.setattr(demo, "DOMAINS", (SMALL_DEMO,))
+    monkeypatch.setattr(cards, "FOLDER", folder)
     main(["demo", "--out", str(tmp_path / "out"), "--episodes", "4"])
     out = capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -140,11 +141,11 @@ def test_the_demo_is_one_page_with_a_table_and_an_episode(shipped, runs, tmp_pat
         assert f"ships no trained {missing}" in " ".join(text.split())
         assert "hand-coded" in text
     assert "http" not in page  # nothing to load from elsewhere
-    data = json.loads(re.search(r"const EPISODES = (.*);\n", page).group(1))  # pyright: ignore[reportOptionalMemberAccess]
-    first, second = data["players"]
-    assert len(first["completed"]) == len(first["places"]) - 1 == WORLD.episode_steps
-    assert first["symbols"] == second["symbols"]  # the same world
-    name = "within-task"
-    completed = play(WORLD.make(), make_policy(name, WORLD.make()), 4, seed=0).completed
+    assert 'src="memory-planning.html"' in page
+    assert page.count("data:image/svg+xml;base64,") == 1
+    first, second = page_data(tmp_path / "out" / "memory-planning.html")["runs"]
+    assert first["name"] == ("EPN" if shipped else "hand-coded")
+    assert len(first["completed"]) == len(first["place"]) - 1 == WORLD.episode_steps
+    assert second["name"] == "within-task"
+    completed = play(WORLD.make(), make_policy("within-task", WORLD.make()), 4, seed=0).completed
     assert second["completed"] == completed[:, 0].astype(int).tolist()
-    assert page.count("data:image/svg+xml;base64,") >= 2

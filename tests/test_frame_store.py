@@ -14,8 +14,8 @@ import pytest
 from rapidtask.cities.city_graph import make_city
 from rapidtask.views import frame_build
 from rapidtask.views.frame_build import build_store, select_half_edges
-from rapidtask.views.frame_store import CHUNK, FrameError, FrameStore
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import CHUNK, FrameError, FrameStore
 
 
 def long_street(num_nodes=220, name="long", shift=0.0):

@@ -13,13 +13,21 @@ from rapidtask.cli import main
 from rapidtask.commands.ladder import train
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
-from rapidtask.experiments import ladder
-from rapidtask.experiments.ladder import LADDER, RUNGS, LadderMaterial, Rung, list_jobs
-from rapidtask.experiments.material import NotAvailable
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.planner.ladder import (
+    EXPERIMENT,
+    GAP,
+    LADDER,
+    RUNGS,
+    LadderFigure,
+    LadderRuns,
+    Rung,
+    list_jobs,
+)
 from rapidtask.experiments.results import make_results
 from rapidtask.experiments.runs import read_runs
 from rapidtask.learning.config import FAST, PAPER, epn_for
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LEARNING, WORLD
 
 CHANGES = {
@@ -46,9 +54,9 @@ def changed(before: Rung, after: Rung) -> set[str]:
     }
 
 
-def tiny_material(runs=(), **settings) -> LadderMaterial:
+def tiny_runs(runs=(), **settings) -> LadderRuns:
     settings = {"rungs": TINY, "steps": 200, "seeds": (0, 1), "episodes": 8, "world": WORLD} | settings
-    return LadderMaterial(runs, **settings)
+    return LadderRuns(runs, **settings)
 
 
 def test_the_ladder_leads_from_the_papers_recipe_to_ours():
@@ -100,7 +108,7 @@ def test_printed_commands_train_the_runs_of_the_ladder(tmp_path, capsys, monkeyp
     for line in (lines[number] for number in some):
         with pytest.raises(ZeroDivisionError):
             main(shlex.split(line)[1:])
-    wanted = LadderMaterial(steps=500)
+    wanted = LadderRuns(steps=500)
     assert trained == [wanted.config(RUNGS[number], 0) for number in some]
     # What is there is not trained again, wherever it is.
     write_run(tmp_path / "runs" / "ladder" / "anything", trained[3], steps=512)
@@ -109,15 +117,15 @@ def test_printed_commands_train_the_runs_of_the_ladder(tmp_path, capsys, monkeyp
 
 
 def test_runs_are_told_by_their_options(tmp_path):
-    config = tiny_material().config(TINY[1], seed=1)
+    config = tiny_runs().config(TINY[1], seed=1)
     write_run(tmp_path / "other-devices", replace(config, learning=replace(config.learning, cpu_devices=2)))
     write_run(tmp_path / "other-steps", replace(config, seed=0, steps=201))
     write_run(tmp_path / "other-options", replace(config, agent=replace(EPN, width=8)))
     write_run(tmp_path / "stopped", replace(config, agent=EPN), steps=104)
-    material = tiny_material(read_runs([tmp_path], "memory-planning"))
-    assert [run.folder.name for run in material.finished(TINY[1])] == ["other-devices"]
-    assert material.finished(TINY[0]) == []
-    jobs = list_jobs(material, tmp_path)
+    found = tiny_runs(read_runs([tmp_path], "memory-planning"))
+    assert [run.folder.name for run in found.finished(TINY[1])] == ["other-devices"]
+    assert found.finished(TINY[0]) == []
+    jobs = list_jobs(found, tmp_path)
     assert [(job.folder.name, job.resume) for job in jobs] == [
         ("01-first-seed-0", False),
         ("02-no-planner-seed-0", False),
@@ -126,27 +134,27 @@ def test_runs_are_told_by_their_options(tmp_path):
     assert jobs[-1].command.endswith(f"--seed 1 --out {tmp_path / 'stopped'} --resume")
     write_run(tmp_path / "01-first-seed-0", replace(config, steps=7))
     with pytest.raises(InputError, match="01-first-seed-0 holds a run with other options or steps"):
-        list_jobs(material, tmp_path)
+        list_jobs(found, tmp_path)
 
 
 def test_a_missing_rung_is_named(tmp_path):
     with pytest.raises(NotAvailable, match="no finished runs of 200 steps"):
-        ladder.table(tiny_material())
-    write_run(tmp_path / "x", tiny_material().config(TINY[0], seed=1))
-    material = tiny_material(read_runs([tmp_path], "memory-planning"))
-    assert material.how == '8 episodes per run; no finished runs of: "no planner"'
-    (row,) = ladder.table(material)
+        LadderFigure().table(tiny_runs())
+    write_run(tmp_path / "x", tiny_runs().config(TINY[0], seed=1))
+    found = tiny_runs(read_runs([tmp_path], "memory-planning"))
+    assert found.how == '8 episodes per run; no finished runs of: "no planner"'
+    (row,) = LadderFigure().table(found)
     assert (row["rung"], row["seeds"], row["beside"]) == ("first", "1", False)
     assert row["goals_per_episode_stderr"] > 0  # of one seed: over episodes
 
 
 def test_two_rungs_are_trained_scored_and_drawn(tmp_path):
-    for job in list_jobs(tiny_material(seeds=(0,)), tmp_path / "runs"):
+    for job in list_jobs(tiny_runs(seeds=(0,)), tmp_path / "runs"):
         train(job, Console(quiet=True))
-    write_run(tmp_path / "runs" / "x", tiny_material().config(TINY[0], seed=1))
-    material = tiny_material(read_runs([tmp_path / "runs"], "memory-planning"))
-    assert [job.folder.name for job in list_jobs(material, tmp_path)] == ["02-no-planner-seed-1"]
-    (result,) = make_results("Results", [ladder], material, (), tmp_path / "out", "rapidtask")
+    write_run(tmp_path / "runs" / "x", tiny_runs().config(TINY[0], seed=1))
+    found = tiny_runs(read_runs([tmp_path / "runs"], "memory-planning"))
+    assert [job.folder.name for job in list_jobs(found, tmp_path)] == ["02-no-planner-seed-1"]
+    (result,) = make_results(EXPERIMENT, found, tmp_path / "out", "rapidtask")
     first, second = result.rows
     assert (first["seeds"], second["seeds"]) == ("0 1", "0")
     of_seeds = [float(word) for word in first["goals_per_episode_of_seeds"].split()]
@@ -159,8 +167,8 @@ def test_two_rungs_are_trained_scored_and_drawn(tmp_path):
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "](ladder.png)" in readme
     assert "01-first-seed-0" in readme
-    assert result.figure is not None
-    labels = [label.get_text() for label in result.figure.axes[0].get_yticklabels()]
+    assert result.drawing is not None
+    labels = [label.get_text() for label in result.drawing.axes[0].get_yticklabels()]
     assert labels == ["1  first", "2  no planner"]
-    upper, lower = result.figure.axes[0].get_yticks()
-    assert upper - lower == pytest.approx(1 + ladder.GAP)
+    upper, lower = result.drawing.axes[0].get_yticks()
+    assert upper - lower == pytest.approx(1 + GAP)

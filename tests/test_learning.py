@@ -15,12 +15,8 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.memory import empty_memory
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
-from rapidtask.learning.agent_files import CHECKPOINTS
-from rapidtask.learning.checkpoint import list_checkpoints, read_checkpoint
-from rapidtask.learning.logs import read_log
 from rapidtask.learning.losses import Samples, normalise, prepare
 from rapidtask.learning.rollout import Rollout, collect, log_probability_of, start_actors
-from rapidtask.learning.run import DivergedError, run
 from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.update import (
     LearnerState,
@@ -29,6 +25,10 @@ from rapidtask.learning.update import (
     draw_steps,
     minibatch_order,
 )
+from rapidtask.runs.agent_files import CHECKPOINTS
+from rapidtask.runs.checkpoint import list_checkpoints, read_checkpoint
+from rapidtask.runs.logs import read_log
+from rapidtask.runs.run import DivergedError, run
 from tiny_training import EPN, LEARNING, LSTM, OPTIONS, WHOLE_ROLLOUTS, WORLD, tiny_run
 
 NUM_ENVS, NUM_STEPS = 8, WORLD.episode_steps + 1

@@ -18,16 +18,16 @@ from rapidtask.cities.loaders import load_city
 from rapidtask.commands.agents import measure, random_episodes
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import EnvironmentSpec
-from rapidtask.envs.gymnasium_env import StreetLearnEnv, StreetLearnVectorEnv
+from rapidtask.envs.gymnasium_env import make_env, make_vector_env
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import play
 from rapidtask.learning.config import LearningConfig, epn_for
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
 from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.config import RunConfig
 from rapidtask.views.frame_build import build_store
-from rapidtask.views.frame_store import FrameError, FrameStore
+from rapidtask.worlds.frame_store import FrameError, FrameStore
 from tiny_training import WHOLE_ROLLOUTS
 
 SYMBOLS = 20
@@ -71,9 +71,9 @@ def options_of(options):
 def frame_of(options, world, state):
     """The frame of a state, looked up in the store itself."""
     pool = options.sample()
-    city = pool.cities[0]
+    city = pool.places.cities[0]
     store = FrameStore(f"{options.frames}/{city.name}")
-    return store.frames[store.find(city, pool.tail[world, state], pool.first[world, state])]
+    return store.frames[store.find(city, pool.places.tail[world, state], pool.places.first[world, state])]
 
 
 def test_every_observation_id_stands_for_the_frame_of_its_state(options):
@@ -118,7 +118,7 @@ def test_the_cost_of_an_agent_of_pixels_is_that_of_seeing_too(options):
 
 
 def test_gymnasium_shows_the_frames(options):
-    env = StreetLearnEnv(**options_of(options))
+    env = make_env("streetlearn", **options_of(options))
     observation, _ = env.reset(seed=3)
     assert env.observation_space.contains(observation)
     state = env._episode.state
@@ -134,9 +134,9 @@ def test_gymnasium_shows_the_frames(options):
 
 
 def test_batches_and_dm_env_show_the_same(options):
-    envs = StreetLearnVectorEnv(2, **options_of(options))
+    envs = make_vector_env("streetlearn", 2, **options_of(options))
     batch, _ = envs.reset(seed=3)
-    one, _ = StreetLearnEnv(**options_of(options)).reset(seed=3)
+    one, _ = make_env("streetlearn", **options_of(options)).reset(seed=3)
     assert batch["position"].shape == (2, 84, 84, 3)
     assert np.array_equal(batch["position"][0], one["position"])
     other = DmEnvironment(options.make(), seed=3)

@@ -11,12 +11,12 @@ from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
 from rapidtask.envs import make_environment, street_options
 from rapidtask.errors import InputError
-from rapidtask.learning.agent_files import AGENT_FILE, save_agent
-from rapidtask.learning.checkpoint import named_arrays
 from rapidtask.pretrained import cards, list_pretrained, load_pretrained
 from rapidtask.pretrained import ship as shipping
 from rapidtask.pretrained.load import fit_agent, parse_option
-from rapidtask.provenance import training_command
+from rapidtask.runs.agent_files import AGENT_FILE, save_agent
+from rapidtask.runs.checkpoint import named_arrays
+from rapidtask.runs.provenance import training_command
 from tiny_training import LSTM, tiny_run
 
 

@@ -14,10 +14,10 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from rapidtask.cli import main
 from rapidtask.errors import InputError
-from rapidtask.learning.agent_files import AGENT_FILE, CHECKPOINTS
-from rapidtask.learning.checkpoint import checkpoint_path, list_checkpoints
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run import run
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS
+from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints
+from rapidtask.runs.logs import read_log
+from rapidtask.runs.run import run
 from tiny_training import OPTIONS, tiny_run
 
 ITERATIONS = 7

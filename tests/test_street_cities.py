@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rapidtask.cities.catalogue import load_cities
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import sample_pool
+from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 from street_reference import agree
 
 SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"
@@ -19,10 +18,10 @@ def oddities(pool):
     """How many worlds have a loop, parallel streets, a dead end of the city."""
     found = np.zeros(3, int)
     for world in range(pool.num_worlds):
-        count = int(pool.pool.worlds.num_states[world])
-        tail, head = pool.tail[world, :count], pool.head[world, :count]
+        count = int(pool.worlds.num_states[world])
+        tail, head = pool.places.tail[world, :count], pool.places.head[world, :count]
         pairs = set(zip(tail.tolist(), head.tolist(), strict=True))
-        dead = pool.cities[pool.city[world]].degree[tail] == 1
+        dead = pool.places.cities[pool.places.city[world]].degree[tail] == 1
         loops = (tail == head).any()
         found += [loops, len(pairs) < count - 2 * loops, dead.any()]
     return dict(zip(("loops", "parallel", "dead ends"), found.tolist(), strict=True))
@@ -60,8 +59,8 @@ def test_real_cities_agree_with_the_reference(rules):
 
 
 def sizes(pool):
-    nodes = [len(np.unique(tail[tail >= 0])) for tail in pool.tail]
-    return np.median(nodes), np.median(pool.pool.worlds.num_states)
+    nodes = [len(np.unique(tail[tail >= 0])) for tail in pool.places.tail]
+    return np.median(nodes), np.median(pool.worlds.num_states)
 
 
 @real
@@ -72,7 +71,7 @@ def test_sizes_at_five_intersections_on_real_cities(rules):
         nodes, edges = sizes(pool)
         assert 10 <= nodes <= 14, name
         assert 18 <= edges <= 28, name
-        assert sum(pool.resampled.values()) < 0.005
+        assert sum(pool.places.resampled.values()) < 0.005
 
 
 @pytest.mark.slow
@@ -86,7 +85,7 @@ def test_sizes_at_five_intersections_on_all_real_cities(rules):
         # Lublin's squares and car parks were drawn as stars: up to twenty streets meet in one node.
         assert 10 <= nodes <= (15 if city.name == "lublin" else 14), city.name
         assert 18 <= edges <= (32 if city.name == "lublin" else 28), city.name
-        assert sum(pool.resampled.values()) < 0.01
+        assert sum(pool.places.resampled.values()) < 0.01
     nodes, edges = sizes(sample_pool(cities, 5000, 0, NeighbourhoodOptions(rules, 5)))
     assert 10 <= nodes <= 14
     assert 18 <= edges <= 28
@@ -99,6 +98,6 @@ def test_more_intersections_fit(rules):
     for num_intersections, refused in ((7, 0.01), (9, 0.02), (12, 0.01)):
         options = NeighbourhoodOptions(rules, num_intersections)
         pool = sample_pool(load_cities("paris_se,moscow,amsterdam", SHARED), 600, 0, options)
-        assert sum(pool.resampled.values()) <= refused
+        assert sum(pool.places.resampled.values()) <= refused
         assert options.slots == (120 if num_intersections == 12 else 60)
-        assert int(pool.pool.worlds.num_states.max()) <= options.slots
+        assert int(pool.worlds.num_states.max()) <= options.slots

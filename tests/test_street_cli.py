@@ -9,7 +9,8 @@ from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
-from rapidtask.cli import COMMANDS, main, specialise
+from rapidtask.cli import COMMANDS, main
+from rapidtask.commands.parsing import command_class, specialise
 from rapidtask.envs.street_options import StreetLearn
 from test_cli import fail
 
@@ -40,7 +41,7 @@ def test_only_learning_defaults_to_training_cities():
     chosen = {"recipe": "fast", "agent": "epn"}
     cities = {
         name: specialise(command, chosen, StreetLearn()).__dataclass_fields__["world"].default.city
-        for name, command in COMMANDS.items()
+        for name, command in {name: command_class(name) for name in COMMANDS}.items()
         if "world" in command.__dataclass_fields__
     }
     assert (cities["train"], cities["evaluate"], cities["play"]) == ("train", "held-out", "held-out")
@@ -111,7 +112,7 @@ def test_import_then_list_then_show(capsys, tmp_path):
     # The imported file is the held-out region now, in place of its generated stand-in.
     result = evaluate(capsys, "--policy", "oracle", "--world.pool-size", "8", "--episodes", "4")
     assert result["world"]["city"] == "held-out"
-    assert StreetLearn(pool_size=8).held_out().sample().cities[0].name == "paris_se"
+    assert StreetLearn(pool_size=8).held_out().sample().places.cities[0].name == "paris_se"
 
 
 def test_help_of_the_group_lists_its_commands(capsys):

@@ -3,6 +3,7 @@
 import re
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from absl.testing import absltest
@@ -38,7 +39,7 @@ def test_options_reach_the_world(rules, num_actions):
     env = make(rules=rules)
     assert env.action_space.n == num_actions
     assert env.observation_space["position"].shape == (60,)
-    assert env.unwrapped.environment.options.city == "starcross"
+    assert env.unwrapped.environment.pool.places.cities[0].name == "starcross"
     with pytest.raises(InputError, match="expected 'paper' or 'release'"):
         make(rules="house")
     with pytest.raises(InputError, match="atlantis: no such city"):
@@ -153,12 +154,12 @@ def test_text_shows_agent_and_goal_with_north_at_the_top():
 
 def test_turning_turns_the_arrow():
     _, scene = episode_with_different_nodes()
-    pool, world = scene.streets, scene.world
-    table = np.asarray(pool.pool.worlds.next_state[world])
-    count = int(pool.pool.worlds.num_states[world])
+    places, world = scene.streets, scene.world
+    table = np.asarray(StreetLearn(**OPTIONS).sample().worlds.next_state[world])
+    count = places.num_states[world]
     # A state whose left and own streets leave in opposite directions, more or less.
     for state in range(count):
-        turn = pool.bearing[world, table[state, LEFT]] - pool.bearing[world, state]
+        turn = places.bearing[world, table[state, LEFT]] - places.bearing[world, state]
         if np.cos(turn) < -0.8:
             break
     from dataclasses import replace
@@ -171,16 +172,21 @@ def test_turning_turns_the_arrow():
     assert (first - second) % 8 in (3, 4, 5)
 
 
-def test_a_pool_whose_places_are_unknown_is_not_drawn():
+def test_every_pool_is_drawn_that_has_its_places():
     options = StreetLearn(**OPTIONS)
     with options.stream() as stream:
-        first, second = (Environment(stream.take(n).pool, options) for n in (0, 1))
-    # Pool 0 of the stream is the one the options make, so its map is known; that of pool 1 is not.
-    for environment, drawn in ((first, True), (second, False)):
+        environments = [Environment(stream.take(n), options.episode) for n in (0, 1)]
+    pictures = []
+    for environment in environments:
         episode = Episode(environment)
         episode.start(0)
-        if drawn:
-            assert render_rgb(scene_of(episode)).any()
-        else:
-            with pytest.raises(WorldError, match="cannot be drawn"):
-                render_rgb(scene_of(episode))
+        places = scene_of(episode).streets
+        np.testing.assert_array_equal(places.num_states, environment.pool.worlds.num_states)
+        pictures.append(render_rgb(scene_of(episode)))
+    assert not np.array_equal(*pictures)
+    # Compiled code has the tables alone: pools of different places are one kind of input.
+    assert len({jax.tree.structure(environment) for environment in environments}) == 1
+    copy = Episode(jax.tree.map(lambda table: table, environments[0]))
+    copy.start(0)
+    with pytest.raises(WorldError, match="cannot be drawn"):
+        render_rgb(scene_of(copy))

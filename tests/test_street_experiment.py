@@ -2,37 +2,33 @@
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from fake_runs import write_run
+from fake_runs import page_data, write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
+from rapidtask.commands.demo import DOMAINS, Demo
 from rapidtask.evaluation.play import play
-from rapidtask.experiments import (
-    more_intersections,
-    neighbourhoods,
-    other_cities,
-    steps_to_goal,
-    street_demo,
-    streetlearn,
-    thinking_time,
-)
-from rapidtask.experiments.material import NotAvailable, gather, make_shared
+from rapidtask.experiments import streets
+from rapidtask.experiments.evaluations import gather
+from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.results import draw
 from rapidtask.experiments.runs import kind_label, read_runs
-from rapidtask.experiments.street_animation import tasks_of
-from rapidtask.experiments.street_scores import summary
-from rapidtask.learning.agent_files import load_agent, save_agent
+from rapidtask.experiments.streets.generalisation import MoreIntersections
+from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods, PicturedTable
+from rapidtask.experiments.streets.other_cities import training_cities
+from rapidtask.experiments.streets.thinking_time import ThinkingTime, spread
+from rapidtask.experiments.style import mean_over_seeds
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.cards import Card, weights_path, write_card
 from rapidtask.pretrained.load import fit_agent, load_pretrained
 from rapidtask.pretrained.ship import agent_file
-from street_material import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
+from rapidtask.runs.agent_files import load_agent, save_agent
+from street_runs import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
 from tiny_training import LSTM
 
 
@@ -50,7 +46,7 @@ def runs(cities, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def material(runs):
+def evaluations(runs):
     return gather(read_runs([runs], "streetlearn"), shipped=False, episodes=8, seed=3, world=WORLD)
 
 
@@ -78,16 +74,16 @@ def test_labels_tell_thinking_time_size_and_sight():
     assert kind_label(replace(CONFIG, world=pixels, agent=LSTM)) == "LSTM, pixels"
 
 
-def test_kinds_are_told_apart_and_every_seed_is_found(material):
-    assert list(material.contenders) == ["EPN", "LSTM", "EPN, 1 iteration", "EPN, 2 iterations"]
-    assert material.epn().source == "run four-1"
-    assert material.main_contenders == ["EPN", "LSTM"]
-    first, second = material.seeds("EPN")
-    assert [material.find(name).config.seed for name in (first, second)] == [0, 1]
-    assert material.seeds("EPN") == [first, second]
-    assert material.seeds("MERLIN") == ["MERLIN"]
-    other = [replace(run, config=replace(run.config, steps=5)) for run in material.runs]
-    assert replace(material, runs=other).seeds("EPN") == ["EPN"]  # another training, not another seed
+def test_kinds_are_told_apart_and_every_seed_is_found(evaluations):
+    assert list(evaluations.agents) == ["EPN", "LSTM", "EPN, 1 iteration", "EPN, 2 iterations"]
+    assert evaluations.epn().source == "run four-1"
+    assert evaluations.main_agents == ["EPN", "LSTM"]
+    first, second = evaluations.seeds("EPN")
+    assert [evaluations.find(name).config.seed for name in (first, second)] == [0, 1]
+    assert evaluations.seeds("EPN") == [first, second]
+    assert evaluations.seeds("MERLIN") == ["MERLIN"]
+    other = [replace(run, config=replace(run.config, steps=5)) for run in evaluations.runs]
+    assert replace(evaluations, runs=other).seeds("EPN") == ["EPN"]  # another training, not another seed
 
 
 def test_pixels_are_a_group_of_their_own_and_need_frames(runs, tmp_path):
@@ -95,72 +91,65 @@ def test_pixels_are_a_group_of_their_own_and_need_frames(runs, tmp_path):
     found = read_runs([tmp_path, runs / "lstm"], "streetlearn")
     assert [run.observations for run in found] == ["pixels", "symbols"]
     blind = gather(found, shipped=False, world=WORLD)
-    assert list(blind.contenders) == ["LSTM"]
+    assert list(blind.agents) == ["LSTM"]
     seeing = gather(found, shipped=False, world=WORLD, frames="here", pixel_episodes=5)
-    assert list(seeing.contenders) == ["LSTM", "LSTM, pixels"]
+    assert list(seeing.agents) == ["LSTM", "LSTM, pixels"]
     assert seeing.world_of("LSTM, pixels") == replace(WORLD, frames="here")
     assert seeing.world_of("LSTM") == seeing.world_of("oracle") == WORLD
 
 
-def test_policies_that_are_the_same_on_streets_are_shown_once(material):
-    names = ("within-task", "edges-inverse", "hand-coded", "oracle")
-    assert material.references(names) == ["within-task", "edges-inverse", "oracle"]
+def test_policies_that_are_the_same_on_streets_are_shown_once():
+    for figure in streets.EXPERIMENT.figures:
+        assert "hand-coded" not in getattr(figure, "references", ())  # it is edges-inverse where no torus is
 
 
 def test_cities_share_compiled_programs(cities):
-    paris, village = (make_shared(replace(WORLD, city=name)) for name in ("paris_se", "village"))
-    assert paris.options == village.options
+    paris, village = (replace(WORLD, city=name).make() for name in ("paris_se", "village"))
+    assert paris.episode == village.episode
     assert not np.array_equal(paris.pool.worlds.next_state, village.pool.worlds.next_state)
 
 
-def test_thinking_time_compares_runs_that_trained_as_long(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(thinking_time, "REFERENCES", ())
+def test_thinking_time_compares_runs_that_trained_as_long(runs, tmp_path):
+    figure = ThinkingTime(references=())
     write_run(tmp_path / "longer", replace(CONFIG, seed=2), steps=4000, goals=9.0)
     write_run(tmp_path / "aborted", replace(CONFIG, seed=3), steps=100, goals=1.0)
-    material = gather(read_runs([runs, tmp_path], "streetlearn"), shipped=False, world=WORLD)
-    rows = thinking_time.table(material)
+    found = gather(read_runs([runs, tmp_path], "streetlearn"), shipped=False, world=WORLD)
+    rows = figure.table(found)
     ends = {row["run"]: row for row in rows if row["kind"] == "end"}
     # All kinds reached 1040 steps; the longer run was first looked at after 2000, another never got there.
     assert set(ends) == {"one", "two", "four-0", "four-1"}
     assert {row["iterations"]: row["goals_per_episode"] for row in ends.values()} == {1: 2.0, 2: 3.0, 4: 6.0}
     four = [row for row in ends.values() if row["iterations"] == 4]
-    assert thinking_time.spread(four) == pytest.approx(np.sqrt(2))
-    assert summary(four, "goals_per_episode") == pytest.approx((5.0, 1.0))
+    assert spread(four) == pytest.approx(np.sqrt(2))
+    assert mean_over_seeds(four, "goals_per_episode") == pytest.approx((5.0, 1.0))
     assert len([row for row in rows if row["kind"] == "curve"]) == 2 * 6
     with pytest.raises(NotAvailable, match="no run of an EPN"):
-        thinking_time.table(gather([], shipped=False, world=WORLD))
+        figure.table(gather([], shipped=False, world=WORLD))
 
 
 def test_a_single_seed_has_the_error_of_its_episodes():
     row = {"source": "x", "share": 0.5, "share_stderr": 0.1}
-    assert summary([row], "share", 100.0) == pytest.approx((50.0, 10.0))
+    assert mean_over_seeds([row], "share", 100.0) == pytest.approx((50.0, 10.0))
 
 
-def test_every_seed_is_scored_in_larger_neighbourhoods(material, monkeypatch):
-    monkeypatch.setattr(more_intersections, "INTERSECTIONS", (7,))
-    monkeypatch.setattr(more_intersections, "REFERENCES", ())
-    monkeypatch.setattr(
-        more_intersections, "epns", lambda material, observations="symbols": only_epn(material, observations)
-    )
-    rows = more_intersections.table(material)
+def test_every_seed_is_scored_in_larger_neighbourhoods(evaluations):
+    figure = MoreIntersections(intersections=(7,), references=())
+    # One kind of EPN: each would be compiled.
+    shown = replace(evaluations, agents={"EPN": evaluations.epn()})
+    rows = figure.table(shown)
     assert [(row["agent"], row["source"]) for row in rows] == [("EPN", "run four-0"), ("EPN", "run four-1")]
     assert {(row["city"], row["intersections"], row["observations"]) for row in rows} == {
         ("paris_se", 7, "symbols")
     }
     world = replace(WORLD, num_intersections=7)
-    completed = material.completed("EPN, four-1", world, 8, new_symbols=True)
+    completed = shown.completed(shown.seeds("EPN")[1], world, 8, new_symbols=True)
     assert rows[1]["goals_per_episode"] == completed.sum(axis=0).mean()
-    assert isinstance(draw(more_intersections, rows), Figure)  # pyright: ignore[reportArgumentType]
+    assert isinstance(draw(figure, rows), Figure)
 
 
-def only_epn(material, observations):
-    """In place of all EPNs: each would be compiled."""
-    return [material.epn()] if observations == "symbols" else []
-
-
-def test_neighbourhoods_are_tables_and_pictures(material):
-    rows = neighbourhoods.table(material)
-    assert isinstance(rows, neighbourhoods.PicturedRows)
+def test_neighbourhoods_are_tables_and_pictures(evaluations):
+    rows = Neighbourhoods().table(evaluations)
+    assert isinstance(rows, PicturedTable)
     assert {row["city"] for row in rows} == {"paris_se"}
     for size in (5, 7, 9):
         ours = [row for row in rows if row["intersections"] == size]
@@ -173,26 +162,14 @@ def test_neighbourhoods_are_tables_and_pictures(material):
     numbered = [row["view"] for row in rows if row["view"]]
     assert sorted(numbered) == list(range(1, len(rows.views) + 1))
     assert rows.views.std() > 10  # there is something to be seen
-    assert isinstance(draw(neighbourhoods, rows), Figure)  # pyright: ignore[reportArgumentType]
+    assert isinstance(draw(Neighbourhoods(), rows), Figure)
 
 
-def test_which_cities_were_trained_on(material, cities):
-    assert other_cities.training_cities(material) == {"village"}
+def test_which_cities_were_trained_on(evaluations, cities):
+    assert training_cities(evaluations) == {"village"}
     named = replace(CONFIG, world=replace(TRAINED_IN, city="rome,village"))
-    epn = replace(material.epn(), config=named)
-    assert other_cities.training_cities(replace(material, contenders={"EPN": epn})) == {"rome", "village"}
-
-
-def test_tasks_of_an_episode_by_hand():
-    column = lambda *values: np.asarray(values)[:, None]  # noqa: E731
-    trace = SimpleNamespace(
-        state=column(0, 1, 2, 0, 1), goal=column(2, 2, 1, 1, 0), completed=column(0, 1, 0, 1, 0)
-    )
-    distance = np.asarray([[0, 1, 2], [2, 0, 1], [1, 2, 0]])
-    assert tasks_of(trace, 0, distance) == [  # pyright: ignore[reportArgumentType]
-        {"end": 2, "steps": 2, "shortest": 2},
-        {"end": 4, "steps": 2, "shortest": 2},
-    ]
+    epn = replace(evaluations.epn(), config=named)
+    assert training_cities(replace(evaluations, agents={"EPN": epn})) == {"rome", "village"}
 
 
 def test_a_shipped_agent_is_evaluated_in_any_city_file(shipped, cities, monkeypatch, capsys):
@@ -206,29 +183,22 @@ def test_a_shipped_agent_is_evaluated_in_any_city_file(shipped, cities, monkeypa
     assert result["episodes"] == 8
 
 
-def test_the_demo_shows_an_episode_on_the_map(shipped, cities, monkeypatch):
-    monkeypatch.setattr(street_demo, "POOL_SIZE", 4)
-    monkeypatch.setattr(streetlearn, "WORLD", WORLD)
-    monkeypatch.setattr(street_demo, "REFERENCES", ("oracle",))
-    monkeypatch.setattr(steps_to_goal, "REFERENCES", ("oracle",))
-    section = street_demo.street_section(episodes=8, seed=3, say=lambda text: None, folder=shipped)
-    assert section is not None
+def test_the_demo_shows_an_episode_on_the_map(shipped, cities, tmp_path, monkeypatch):
+    monkeypatch.setattr(cards, "FOLDER", shipped)
+    small = replace(DOMAINS[1], world=WORLD, references=("oracle",), figures=())
+    section = Demo(out=tmp_path, episodes=8, seed=3).section(small, lambda text: None)
     assert [scores.policy for scores in section.scores] == ["EPN", "oracle"]
-    data = json.loads(section.animation.split("const STREETS = ")[1].split(";\n")[0])
-    assert len(data["places"]) == WORLD.episode_steps + 1
-    assert len(data["views"]) == len(data["lines"]) == len(data["symbols"]) > max(data["places"])
+    data = page_data(tmp_path / section.episode)
+    first = data["runs"][0]
+    assert first["name"] == "EPN"
+    assert len(first["place"]) == WORLD.episode_steps + 1
+    assert len(data["views"]) == len(data["world"]["map"]["lines"]) > max(first["place"])
     assert data["views"][0].startswith("data:image/jpeg;base64,")
-    assert sum(data["completed"]) == len(data["tasks"])
-    environment = make_shared(WORLD)
+    environment = WORLD.make()
     fitted, _ = fit_agent(*load_pretrained("epn-streetlearn-symbols", folder=shipped), environment)
     completed = play(environment, make_learned_policy(fitted, environment), 8, seed=3).completed
     assert section.scores[0].goals_per_episode == completed.sum(axis=0).mean()
-    assert data["completed"] == completed[:, 0].astype(int).tolist()
-    assert [result.entry.missing for result in section.results] == [""]
-
-
-def test_the_demo_does_without_an_agent_of_streets(cities, tmp_path):
-    assert street_demo.street_section(episodes=8, seed=3, say=lambda text: None, folder=tmp_path) is None
+    assert first["completed"] == completed[:, 0].astype(int).tolist()
 
 
 def test_an_unknown_figure_is_named(runs, tmp_path, capsys):

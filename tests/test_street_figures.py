@@ -5,46 +5,44 @@ import csv
 import pytest
 
 from rapidtask.cities.catalogue import CITIES_VARIABLE
-from rapidtask.experiments import (
-    intermediate_nodes,
-    larger_maps,
-    longer_lives,
-    more_intersections,
-    more_iterations,
-    oracle_share,
-    other_cities,
-    steps_to_goal,
-    thinking_time,
-    training_curves,
-)
-from rapidtask.experiments.material import gather
-from rapidtask.experiments.results import read_index
+from rapidtask.experiments import streets
+from rapidtask.experiments.comparison import OracleShare, StepsToGoal
+from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.evaluations import gather
+from rapidtask.experiments.figure import Experiment
+from rapidtask.experiments.longer_lives import LongerLives
+from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.runs import read_runs
-from rapidtask.experiments.streetlearn import FIGURES, run_figures
-from street_material import WORLD, write_cities, write_street_runs
+from rapidtask.experiments.streets.generalisation import (
+    IntermediateNodes,
+    LargerMaps,
+    MoreIntersections,
+    MoreIterations,
+)
+from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods
+from rapidtask.experiments.streets.other_cities import OtherCities
+from rapidtask.experiments.streets.thinking_time import ThinkingTime
+from street_runs import WORLD, write_cities, write_street_runs
 
 pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.
 
-SMALL = (
-    (more_intersections, "INTERSECTIONS", (5, 7)),
-    (more_intersections, "REFERENCES", ("oracle",)),
-    (more_iterations, "INTERSECTIONS", (5,)),
-    (more_iterations, "ITERATIONS", (1, 2)),
-    (larger_maps, "INTERSECTIONS", (5, 12)),
-    (larger_maps, "STEPS_PER_INTERSECTION", 4),
-    (larger_maps, "REFERENCES", ("edges-inverse",)),
-    (intermediate_nodes, "ITERATIONS", (1, 2)),
-    (intermediate_nodes, "LENGTHS", (12,)),
-    (intermediate_nodes, "REFERENCES", ("edges-inverse",)),
-    (other_cities, "REFERENCES", ()),
-    (longer_lives, "STREET_LENGTHS", (12, 24)),
-    (longer_lives, "STREET_LENGTHS_ALL", (12,)),
-    (longer_lives, "WINDOW", 12),
-    (longer_lives, "EPISODES", 4),
-    *(
-        (module, "REFERENCES", ("hand-coded", "oracle"))
-        for module in (oracle_share, steps_to_goal, training_curves, thinking_time)
+FEW = ("edges-inverse", "oracle")
+SMALL = Experiment(
+    "Results",
+    (
+        Neighbourhoods(),
+        TrainingCurves(references=FEW, variants=False),
+        OracleShare(references=FEW, variants=False),
+        StepsToGoal(references=FEW),
+        ThinkingTime(references=FEW),
+        MoreIntersections(intersections=(5, 7), references=("oracle",)),
+        MoreIterations(intersections=(5,), iterations=(1, 2)),
+        LargerMaps(intersections=(5, 12), steps_per_intersection=4, references=("edges-inverse",)),
+        IntermediateNodes(iterations=(1, 2), lengths=(12,), references=FEW),
+        OtherCities(references=("oracle",), cities=("seinebank", "paris_se", "village")),
+        LongerLives(lengths=(12, 24), lengths_all=(12,), window=12, episodes=4),
     ),
+    gather,
 )
 
 
@@ -52,23 +50,16 @@ SMALL = (
 def results(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CITIES_VARIABLE, str(write_cities(tmp_path_factory.mktemp("cities"))))
-        for module, name, value in SMALL:
-            patch.setattr(module, name, value)
-        # Of the generated cities one will do.
-        patch.setattr(other_cities, "list_cities", lambda directory: all_cities(directory)[-3:])
         runs = read_runs([write_street_runs(tmp_path_factory.mktemp("runs"))], "streetlearn")
-        material = gather(runs, shipped=False, episodes=8, seed=3, world=WORLD)
+        evaluations = gather(runs, shipped=False, episodes=8, seed=3, world=WORLD)
         out = tmp_path_factory.mktemp("results")
-        return out, {r.entry.name: r for r in run_figures(material, [], out, "rapidtask experiment")}
-
-
-all_cities = other_cities.list_cities
+        return out, {r.entry.name: r for r in make_results(SMALL, evaluations, out, "rapidtask experiment")}
 
 
 def test_every_figure_is_written_with_its_table(results):
     out, made = results
     readme = (out / "README.md").read_text()
-    assert list(made) == [figure.NAME for figure in FIGURES] == list(read_index(out))
+    assert list(made) == [figure.name for figure in streets.EXPERIMENT.figures] == list(read_index(out))
     assert {name: result.entry.missing for name, result in made.items() if result.entry.missing} == {}
     for name, result in made.items():
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -18,9 +18,9 @@ from rapidtask.envs.street_options import StreetLearn
 
 
 def scene(pool, world, state, goal, trail=()):
-    worlds = pool.pool.worlds
+    worlds = pool.worlds
     labels = tuple(range(worlds.num_observations))
-    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2, pool, world)
+    return Scene(worlds.rules, len(labels), labels, state, goal, trail, 7, 200, 2, pool.places, world)
 
 
 def where(picture, color):
@@ -33,9 +33,9 @@ def where(picture, color):
 def test_street_pictures(rules):
     pool = StreetLearn(city="oldmarket", rules=rules, pool_size=4).sample()
     world = 1
-    count = int(pool.pool.worlds.num_states[world])
-    city = pool.cities[0]
-    tail = pool.tail[world, :count]
+    count = int(pool.worlds.num_states[world])
+    city = pool.places.cities[0]
+    tail = pool.places.tail[world, :count]
     north, south = (int(f(city.lat[tail])) for f in (np.argmax, np.argmin))
     picture = draw_streets(scene(pool, world, north, south), width=320)
     assert picture.shape == (320 + HEADER, 320, 3)
@@ -49,15 +49,15 @@ def test_street_pictures(rules):
 
 def test_the_pointer_shows_the_direction_and_the_trail_the_way():
     pool = StreetLearn(city="oldmarket", pool_size=4).sample()
-    world, table = 0, np.asarray(pool.pool.worlds.next_state[0])
-    count = int(pool.pool.worlds.num_states[0])
+    world, table = 0, np.asarray(pool.worlds.next_state[0])
+    count = int(pool.worlds.num_states[0])
     states = range(count)
     # Two states at one node that look in different directions are drawn differently.
     here = next(s for s in states if table[s, 1] != s)
     goal = next(s for s in states if pool.tail[0, s] != pool.tail[0, here])
     one, other = (draw_streets(scene(pool, world, s, goal)) for s in (here, int(table[here, 1])))
     assert (one != other).any()
-    moved = next(s for s in states if s != goal and pool.tail[0, s] != pool.tail[0, goal])
+    moved = next(s for s in states if s != goal and pool.places.tail[0, s] != pool.places.tail[0, goal])
     reached = int(table[moved, 0])
     trail = draw_streets(scene(pool, world, reached, goal, (moved, reached)))
     plain = draw_streets(scene(pool, world, reached, goal))

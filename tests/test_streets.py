@@ -8,11 +8,10 @@ import pytest
 
 from rapidtask.cities.city_graph import CityError, make_city
 from rapidtask.envs.environment import Environment, EpisodeOptions
-from rapidtask.worlds.street_growth import NeighbourhoodOptions, grow_neighbourhood
-from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import sample_pool
-from rapidtask.worlds.world import UNREACHABLE, shortest_distances
-from street_reference import agree, moves_of, paper_world, release_world, to_networkx
+from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPoolStream, sample_pool
+from rapidtask.worlds.streets.growth import grow_neighbourhood
+from rapidtask.worlds.world import UNREACHABLE
+from street_reference import agree, moves_of, paper_world, release_world, slow_distances, to_networkx
 
 METRE = 1 / 111_195
 """Degrees of latitude a metre is, near enough for hand-made cities."""
@@ -47,8 +46,8 @@ def test_agrees_with_the_reference_on_loops_parallel_streets_and_dead_ends(rules
 def test_parallel_streets_and_loops_are_states_of_their_own_under_paper_rules():
     city, names = tricky_city()
     pool = sample_pool([city], 1, 0, NeighbourhoodOptions("paper", 3))
-    count = int(pool.pool.worlds.num_states[0])
-    pairs = list(zip(pool.tail[0, :count].tolist(), pool.head[0, :count].tolist(), strict=True))
+    count = int(pool.worlds.num_states[0])
+    pairs = list(zip(pool.places.tail[0, :count].tolist(), pool.places.head[0, :count].tolist(), strict=True))
     assert pairs.count((names["A"], names["B"])) == 3
     assert pairs.count((names["A"], names["A"])) == 2
     moves = moves_of(pool, 0)
@@ -79,7 +78,7 @@ def test_release_merges_parallel_streets_and_swaps_left_and_right():
 
 def first_of(pool):
     """{(tail, head): first node} of a pool's first world."""
-    nodes = (pool.tail[0].tolist(), pool.head[0].tolist(), pool.first[0].tolist())
+    nodes = (pool.places.tail[0].tolist(), pool.places.head[0].tolist(), pool.places.first[0].tolist())
     return {(tail, head): first for tail, head, first in zip(*nodes, strict=True)}
 
 
@@ -119,9 +118,9 @@ def test_an_intersection_may_be_closed_by_its_last_node():
 def test_centres():
     city, _ = tricky_city()
     paper = sample_pool([city], 300, 0, NeighbourhoodOptions("paper", 1))
-    assert set(paper.centre.tolist()) == set(range(city.num_nodes))
+    assert set(paper.places.centre.tolist()) == set(range(city.num_nodes))
     release = sample_pool([city], 100, 0, NeighbourhoodOptions("release", 1))
-    assert set(release.centre.tolist()) == set(np.flatnonzero(city.degree > 2).tolist())
+    assert set(release.places.centre.tolist()) == set(np.flatnonzero(city.degree > 2).tolist())
 
 
 def test_release_refuses_equal_bearings():
@@ -149,12 +148,12 @@ def grid_city(size=12, seed=0):
 def test_tables_of_a_pool(rules):
     options = NeighbourhoodOptions(rules, 5)
     pool = sample_pool([grid_city(), tricky_city()[0]][:1], 64, 3, options)
-    worlds = pool.pool.worlds
+    worlds = pool.worlds
     next_state, distance = np.asarray(worlds.next_state), np.asarray(worlds.distance)
     assert worlds.num_observations == next_state.shape[1] == 60
     for world, count in enumerate(np.asarray(worlds.num_states)):
         table = next_state[world, :count, :3]
-        np.testing.assert_array_equal(distance[world, :count, :count], shortest_distances(table))
+        np.testing.assert_array_equal(distance[world, :count, :count], slow_distances(table))
         assert distance[world, :count, :count].max() < UNREACHABLE
         assert (distance[world, count:] == UNREACHABLE).all()
         assert (distance[world, :, count:] == UNREACHABLE).all()
@@ -165,31 +164,31 @@ def test_tables_of_a_pool(rules):
         assert (next_state[world, count:] == np.arange(count, 60)[:, None]).all()
         if rules == "release":
             np.testing.assert_array_equal(next_state[world, :count, 3], states)
-        assert (pool.tail[world, :count] >= 0).all()
-        assert (pool.tail[world, count:] == -1).all()
+        assert (pool.places.tail[world, :count] >= 0).all()
+        assert (pool.places.tail[world, count:] == -1).all()
     agree(pool)
 
 
 def test_distances_beyond_64_states():
     options = NeighbourhoodOptions("paper", 8, keep_intermediate=True)
     pool = sample_pool([grid_city()], 4, 0, options)
-    worlds = pool.pool.worlds
-    big = sample_pool([grid_city()], 4, 0, NeighbourhoodOptions("paper", 40, num_symbols=300)).pool.worlds
+    worlds = pool.worlds
+    big = sample_pool([grid_city()], 4, 0, NeighbourhoodOptions("paper", 40, num_symbols=300)).worlds
     assert int(big.num_states.min()) > 64
     for tables in (worlds, big):
         for world, count in enumerate(np.asarray(tables.num_states)):
             table = np.asarray(tables.next_state)[world, :count, :3]
             np.testing.assert_array_equal(
-                np.asarray(tables.distance)[world, :count, :count], shortest_distances(table)
+                np.asarray(tables.distance)[world, :count, :count], slow_distances(table)
             )
 
 
 def test_worlds_that_do_not_fit_are_sampled_again_and_counted():
     city = grid_city()
     pool = sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=18))
-    assert int(pool.pool.worlds.num_states.max()) <= 18
-    assert pool.resampled["too many states"] > 0.1
-    assert sample_pool([city], 50, 0).resampled["too many states"] == 0
+    assert int(pool.worlds.num_states.max()) <= 18
+    assert pool.places.resampled["too many states"] > 0.1
+    assert sample_pool([city], 50, 0).places.resampled["too many states"] == 0
     with pytest.raises(CityError, match=r"jittered grid: .* refused .*too many states; 4 states fit"):
         sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=4))
     with pytest.raises(CityError, match="neighbourhoods of 500 were asked for"):
@@ -199,8 +198,8 @@ def test_worlds_that_do_not_fit_are_sampled_again_and_counted():
 def test_seeds():
     city = grid_city()
     a, b, c = (sample_pool([city], 30, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(a.pool.worlds.next_state, b.pool.worlds.next_state)
-    assert a.centre.tolist() != c.centre.tolist()
+    np.testing.assert_array_equal(a.worlds.next_state, b.worlds.next_state)
+    assert a.places.centre.tolist() != c.places.centre.tolist()
 
 
 def test_stream_is_a_function_of_seed_and_number():
@@ -209,11 +208,11 @@ def test_stream_is_a_function_of_seed_and_number():
         pools = [stream.take(n) for n in range(3)]
     with StreetPoolStream(cities, 20, seed=5) as resumed:
         again = resumed.take(2)
-        resumed.start(3)
+        far = resumed.take(7)
         resumed.take(3)
-        assert not resumed.ready(7)
-    np.testing.assert_array_equal(pools[2].pool.worlds.next_state, again.pool.worlds.next_state)
-    assert pools[0].centre.tolist() != pools[1].centre.tolist()
+        np.testing.assert_array_equal(far.worlds.next_state, resumed.take(7).worlds.next_state)
+    np.testing.assert_array_equal(pools[2].worlds.next_state, again.worlds.next_state)
+    assert pools[0].places.centre.tolist() != pools[1].places.centre.tolist()
     too_many = NeighbourhoodOptions(num_intersections=999)
     with StreetPoolStream(cities, 20, seed=5, options=too_many) as bad, pytest.raises(CityError, match="999"):
         bad.take(0)
@@ -223,17 +222,17 @@ def test_stream_is_a_function_of_seed_and_number():
 def test_environment_walks_the_streets(rules):
     """Episodes in the environment follow the reference's moves, whatever the symbols."""
     pool = sample_pool([grid_city()], 3, 0, NeighbourhoodOptions(rules, 5))
-    environment = Environment(pool.pool, EpisodeOptions(episode_steps=50))
+    environment = Environment(pool, EpisodeOptions(episode_steps=50))
     assert environment.num_actions == (3 if rules == "paper" else 4)
     step = eqx.filter_jit(environment.step)
     state, _ = environment.reset(jax.random.key(0))
     world = int(state.world.index)
-    graph = to_networkx(pool.cities[0])
-    reference = (paper_world if rules == "paper" else release_world)(graph, int(pool.centre[world]), 5)
-    second = pool.first if rules == "paper" else pool.head
+    graph = to_networkx(pool.places.cities[0])
+    reference = (paper_world if rules == "paper" else release_world)(graph, int(pool.places.centre[world]), 5)
+    second = pool.places.first if rules == "paper" else pool.places.head
 
     def name(number):
-        return int(pool.tail[world, number]), int(second[world, number])
+        return int(pool.places.tail[world, number]), int(second[world, number])
 
     generator = np.random.default_rng(0)
     checked = 0
@@ -254,9 +253,13 @@ def test_lines_lead_from_tail_to_head(rules, keep_intermediate):
     city, _ = tricky_city()
     pool = sample_pool([city], 10, 0, NeighbourhoodOptions(rules, 3, keep_intermediate))
     for world in range(10):
-        lines = pool.lines(world)
-        assert len(lines) == int(pool.pool.worlds.num_states[world])
+        lines = pool.places.lines(world)
+        assert len(lines) == int(pool.worlds.num_states[world])
         for state, line in enumerate(lines):
-            for node, point in ((pool.tail, line[0]), (pool.first, line[1]), (pool.head, line[-1])):
+            for node, point in (
+                (pool.places.tail, line[0]),
+                (pool.places.first, line[1]),
+                (pool.places.head, line[-1]),
+            ):
                 assert point.tolist() == [city.lat[node[world, state]], city.lng[node[world, state]]]
             assert keep_intermediate == (len(line) == 2) or len(line) == 2

@@ -14,14 +14,14 @@ from rapidtask.cities.generated import generate_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.envs.registry import MemoryPlanning, StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.learning import run as run_module
 from rapidtask.learning import trainer as trainer_module
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
 from rapidtask.learning.trainer import Trainer
-from rapidtask.learning.training_worlds import TrainingWorlds, iterations_per_pool
-from rapidtask.worlds.street_stream import StreetPoolStream
+from rapidtask.runs import run as run_module
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.run import RunOptions, run
+from rapidtask.runs.worlds import TrainingWorlds, iterations_per_pool
+from rapidtask.worlds.streets import StreetPoolStream
 from tiny_training import WHOLE_ROLLOUTS
 
 LEARNING = LearningConfig(num_envs=4, minibatch_size=44, **WHOLE_ROLLOUTS)
@@ -66,7 +66,8 @@ def places(pool):
     """Latitude and longitude of every node of every world."""
     found = set()
     for world in range(pool.num_worlds):
-        city, nodes = pool.cities[pool.city[world]], pool.tail[world][pool.tail[world] >= 0]
+        city, nodes = pool.places.cities[pool.places.city[world]], pool.places.tail[world]
+        nodes = nodes[nodes >= 0]
         found |= set(zip(city.lat[nodes].tolist(), city.lng[nodes].tolist(), strict=True))
     return found
 
@@ -86,8 +87,8 @@ def test_training_and_held_out_regions_never_mix(tmp_path, pools):
         with TrainingWorlds(config):
             pass
         held_out = config.world.held_out().sample()
-        assert {city.name for city in pools[-1].cities} == trained
-        assert {city.name for city in held_out.cities} == {"paris_se"}
+        assert {city.name for city in pools[-1].places.cities} == trained
+        assert {city.name for city in held_out.places.cities} == {"paris_se"}
         assert len(places(held_out)) > 300
         assert not places(pools[-1]) & places(held_out)
     for city in ("paris_se", "held-out", "seinebank", "train,held-out", str(cities / "paris_se.gexf.gz")):
@@ -118,7 +119,7 @@ def test_the_pool_follows_from_seed_and_iteration():
             before = state.actors
             state = worlds.enter(state, iteration, trainer)
             np.testing.assert_array_equal(
-                tables(worlds.environment), stream.take(iteration // 2).pool.worlds.next_state
+                tables(worlds.environment), stream.take(iteration // 2).worlds.next_state
             )
             seen.append(tables(worlds.environment))
             # Where the pool changes, and only there, the actors begin episodes in worlds of the new one.
@@ -154,8 +155,8 @@ def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path
     run(config, tmp_path / "whole", options)
     assert len(traces) == 1
     assert len(pools) == 3
-    held_out = evaluated[0].options.sample()
-    assert [city.name for city in held_out.cities] == ["seinebank"]
+    held_out = evaluated[0].pool
+    assert [city.name for city in held_out.places.cities] == ["seinebank"]
     assert not any(places(pool) & places(held_out) for pool in pools)
 
     def stop(progress):

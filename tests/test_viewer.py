@@ -19,8 +19,8 @@ from rapidtask.envs.environment import Environment
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import play
-from rapidtask.learning.checkpoint import named_arrays
 from rapidtask.policies import make_policy
+from rapidtask.runs.checkpoint import named_arrays
 from rapidtask.viewer import make_page, record_episode
 from rapidtask.viewer.network_export import export_network
 from rapidtask.viewer.street_views import render_street_views

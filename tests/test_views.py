@@ -1,6 +1,8 @@
 """Rendered views: street-like geometry, the same pixels for the same place, told apart from each other."""
 
 import io
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +12,12 @@ from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE, Camera
-from rapidtask.views.frame_store import half_edges_of
 from rapidtask.views.light import make_light
-from rapidtask.views.renderer import cast_rays, render_view
+from rapidtask.views.renderer import cast_layers, render_view
 from rapidtask.views.scene import heading_between, make_scene
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.textures import load_texels
+from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import sample_pool
 
 NUM_WORLDS = 3
@@ -44,9 +47,11 @@ def neighbourhoods(frames):
     pool = sample_pool([frames.city], NUM_WORLDS, 3)
     views = []
     for world in range(NUM_WORLDS):
-        count = int(pool.pool.worlds.num_states[world])
+        count = int(pool.worlds.num_states[world])
         views.append(
-            frames.make(half_edges_of(frames.city, pool.tail[world, :count], pool.first[world, :count]))
+            frames.make(
+                half_edges_of(frames.city, pool.places.tail[world, :count], pool.places.first[world, :count])
+            )
         )
     return pool, views
 
@@ -57,7 +62,7 @@ def test_facades_stand_beside_the_street_and_open_at_crossings():
     half_width = scene.plan.half_width
     # From the end of the southern arm, looking north across the junction.
     camera = Camera(scene.plan.nodes[6], heading_between(scene, 6, 5))
-    hits = cast_rays(scene, camera)
+    hits = cast_layers(scene, camera)[0]
     side = hits.depth * np.abs(np.linspace(-1, 1, SIDE) * np.tan(np.radians(30)))
     # The outermost rays meet the walls of the own street, at its half width.
     own = int(scene.plan.street[np.argmax((scene.plan.piece_ends == 6).any(1))])
@@ -92,8 +97,8 @@ def test_every_ray_ends_at_a_wall():
     for node in range(9):
         for towards in range(9):
             if node != towards:
-                hits = cast_rays(scene, Camera(scene.plan.nodes[node], heading_between(scene, node, towards)))
-                assert np.isfinite(hits.depth).all(), (node, towards)
+                camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
+                assert np.isfinite(cast_layers(scene, camera)[0].depth).all(), (node, towards)
 
 
 def test_a_street_has_sky_above_and_road_below(neighbourhoods):
@@ -135,19 +140,19 @@ def test_a_house_keeps_its_colour_from_every_approach():
     houses = []
     for node, towards in ((5, 0), (6, 5)):
         camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
-        hits = cast_rays(scene, camera)
+        hits = cast_layers(scene, camera)[0]
         # The ray towards one and the same point of a wall: 60 m north of node 6, on the right-hand side.
         target = scene.plan.nodes[6] + np.array([width, 62.0])
         depth, right = camera.local(target[None])
         column = int((right[0] / depth[0] / np.tan(np.radians(30)) + 1) / 2 * SIDE)
-        houses.append(int(np.searchsorted(scene.buildings.begins, hits.along[column], side="right") - 1))
+        houses.append(int(np.searchsorted(scene.houses.begins, hits.along[column], side="right") - 1))
     assert houses[0] == houses[1]
 
 
 def test_turning_left_then_right_returns_the_view(neighbourhoods):
     pool, views = neighbourhoods
     for world, frames in enumerate(views):
-        table = np.asarray(pool.pool.worlds.next_state[world])
+        table = np.asarray(pool.worlds.next_state[world])
         states = np.arange(len(frames))
         assert np.array_equal(frames[table[table[states, 1], 2]], frames)
         turned = table[states, 1] != states
@@ -207,6 +212,12 @@ def test_light_follows_the_hour():
     assert make_light(8.0).to_sun[0] > 0 > make_light(18.0).to_sun[0]
     with pytest.raises(InputError, match="hour is 2"):
         make_light(2.0)
+
+
+def test_the_stored_textures_are_those_that_are_drawn():
+    script = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "draw_textures.py"))
+    for name, drawn in script["draw_textures"]().items():
+        assert np.array_equal(load_texels(name), drawn), name
 
 
 def test_a_city_of_two_nodes_can_be_seen():

@@ -8,7 +8,7 @@ from rapidtask.cities.city_graph import CityError, make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.commands.cities import RenderCity, ShowViews
 from rapidtask.errors import InputError
-from rapidtask.views.frame_store import FrameError, FrameStore
+from rapidtask.worlds.frame_store import FrameError, FrameStore
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ import pytest
 
 from rapidtask.cities.loaders import load_city
 from rapidtask.views.camera import ACROSS, EYE, SIDE, UP, Camera, WallHits
-from rapidtask.views.facade_shading import shade_facades
+from rapidtask.views.facades import shade_facades
 from rapidtask.views.frame_build import build_store
-from rapidtask.views.frame_store import FrameError, graph_fingerprint
-from rapidtask.views.renderer import cast_layers, cast_rays
+from rapidtask.views.renderer import cast_layers
 from rapidtask.views.scene import make_scene
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import FrameError, graph_fingerprint
 
 pytest.importorskip("osmium")
 
@@ -59,7 +59,7 @@ def city_with(tmp_path, *buildings, extra=""):
 
 def look(scene, place, ahead):
     camera = Camera(np.asarray(place, float), ahead)
-    return camera, cast_rays(scene, camera)
+    return camera, cast_layers(scene, camera)[0]
 
 
 def painted_rows(scene, hits, column):

@@ -6,8 +6,8 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.run import RunOptions
-from rapidtask.learning.run_config import RunConfig
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.run import RunOptions
 
 WORLD = MemoryPlanning(size=2, episode_steps=12)
 EPN = EPNConfig(width=16, iterations=1, block="residual", match=True, symbols="fixed", write="before")

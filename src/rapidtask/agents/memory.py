@@ -69,8 +69,8 @@ class Memory(eqx.Module):
 
     def each_row(self, function: Callable[[Array], Array]) -> Memory:
         """The memory with a function applied to every array of rows."""
-        rows = (self.origin, self.action, self.successor, self.count, self.written)
-        return Memory(*map(function, rows), self.steps, self.observation, self.goal)
+        rows = lambda m: (m.origin, m.action, m.successor, m.count, m.written)  # noqa: E731
+        return eqx.tree_at(rows, self, replace_fn=function)
 
 
 def empty_memory(batch_size: int, num_slots: int) -> Memory:

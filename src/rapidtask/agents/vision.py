@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from rapidtask.agents.encoders import Embeddings, Encoder, SymbolEncoder
 from rapidtask.envs.environment import EnvironmentSpec
-from rapidtask.views.camera import FRAME_SIZE
+from rapidtask.worlds.frame_store import FRAME_SIZE
 
 Vision = Literal["resnet", "whitened"]
 

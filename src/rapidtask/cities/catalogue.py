@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -110,16 +109,10 @@ def load_cities(
         training: whether an agent will learn on them: then a held-out city is refused.
     """
     chosen = select_cities(name, directory)
-    if training:
-        refuse_held_out(chosen)
-    return tuple(entry.load() for entry in chosen)
-
-
-def refuse_held_out(entries: Sequence[CityEntry]) -> None:
-    """Refuse to train on a held-out city."""
-    for entry in entries:
-        if entry.held_out:
+    for entry in chosen:
+        if training and entry.held_out:
             raise CityError(f"{entry.name}: held out for evaluation, never to be trained on")
+    return tuple(entry.load() for entry in chosen)
 
 
 @lru_cache(maxsize=64)

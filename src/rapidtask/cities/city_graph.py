@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from rapidtask.cities.footprints import Footprints
 from rapidtask.errors import InputError
@@ -27,6 +29,11 @@ def import_optional(module: str, extra: str, what: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise CityError(f"{what} needs {module}: pip install 'rapidtask[{extra}]'") from None
+
+
+def one_line(error: BaseException) -> str:
+    """The message of another library's error, fit for one of ours."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +68,6 @@ class CityGraph:
     def num_nodes(self) -> int:
         """Number of nodes, N."""
         return len(self.lat)
-
-    @property
-    def num_edges(self) -> int:
-        """Number of undirected edges, E."""
-        return len(self.neighbours) // 2
 
     @cached_property
     def degree(self) -> Int[np.ndarray, " N"]:
@@ -195,14 +197,6 @@ def great_circle_distance(
 
 
 def connected_parts(num_nodes: int, edges: Int[np.ndarray, "E 2"]) -> Int[np.ndarray, " N"]:
-    """Number of the connected part that each node belongs to, by pointer jumping."""
-    parent = np.arange(num_nodes)
-    while True:
-        # Hook the larger root of each edge onto the smaller one, then flatten: O(log N) rounds.
-        a, b = parent[edges[:, 0]], parent[edges[:, 1]]
-        if (a == b).all():
-            break
-        np.minimum.at(parent, np.maximum(a, b), np.minimum(a, b))
-        while not np.array_equal(jumped := parent[parent], parent):
-            parent = jumped
-    return np.unique(parent, return_inverse=True)[1]
+    """Number of the connected part that each node belongs to."""
+    joined = coo_array((np.ones(len(edges)), edges.T), shape=(num_nodes, num_nodes))
+    return connected_components(joined, directed=False)[1]

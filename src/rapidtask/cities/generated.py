@@ -52,8 +52,6 @@ class CityPlan:
     num_rivers: int = 0
     num_bridges: int = 6
     """Bridges of each river."""
-    largest_angle: float = 88.0
-    """See `join_neighbours`."""
 
 
 PLANS = {
@@ -105,7 +103,7 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     width = 90.0
     for river in rivers:
         points = points[KDTree(river).query(points)[0] > width / 2 + 15]
-    edges = join_neighbours(points, plan.largest_angle)
+    edges = join_neighbours(points)
     for river in rivers:
         edges = cross_river(points, edges, river, width, plan.num_bridges, generator)
     edges = edges[edge_lengths(points, edges) < 420]

@@ -6,17 +6,25 @@ Its protocol buffers are read by hand: two dozen lines here, against a runtime a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from rapidtask.cities.city_graph import CityError, CityGraph, connected_parts, import_optional, make_city
+from rapidtask.cities.city_graph import (
+    CityError,
+    CityGraph,
+    connected_parts,
+    import_optional,
+    make_city,
+    one_line,
+)
 
+T = TypeVar("T")
 CONNECTIVITY = b"panos_connectivity"
 SOURCE = "StreetLearn"
 """What a city read from the dataset says its source is."""
@@ -28,8 +36,13 @@ class WireError(ValueError):
     """Bytes that are not a message of the expected kind."""
 
 
-def read_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The (field number, value) pairs of a protocol buffer: an int for varints, else the raw bytes."""
+Fields = dict[int, list[int | bytes]]
+"""The values of a message by the numbers of their fields: an int for varints, else the raw bytes."""
+
+
+def read_fields(message: bytes) -> Fields:
+    """Take a protocol buffer apart."""
+    found: Fields = {}
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -38,18 +51,18 @@ def read_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise WireError("field number 0")
         if kind == 0:
             value, at = _varint(message, at)
-            yield field, value
-            continue
-        if kind == 2:
-            size, at = _varint(message, at)
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
         else:
-            raise WireError(f"wire type {kind}")
-        if at + size > len(message):
-            raise WireError("ends in the middle of a field")
-        yield field, message[at : at + size]
-        at += size
+            if kind == 2:
+                size, at = _varint(message, at)
+            elif kind in (1, 5):
+                size = 8 if kind == 1 else 4
+            else:
+                raise WireError(f"wire type {kind}")
+            if at + size > len(message):
+                raise WireError("ends in the middle of a field")
+            value, at = message[at : at + size], at + size
+        found.setdefault(field, []).append(value)
+    return found
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
@@ -65,54 +78,54 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     raise WireError("number too long")
 
 
-def _bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
+def _messages(fields: Fields, number: int) -> list[bytes]:
+    values = fields.get(number, [])
+    if any(isinstance(value, int) for value in values):
         raise WireError("a number where text or a message should be")
-    return value
+    return values  # type: ignore[return-value]
 
 
-def _text(value: int | bytes) -> str:
+def _texts(fields: Fields, number: int) -> list[str]:
     try:
-        return _bytes(value).decode()
+        return [value.decode() for value in _messages(fields, number)]
     except UnicodeDecodeError:
         raise WireError("text that is not UTF-8") from None
 
 
-def _double(value: int | bytes) -> float:
+def _double(fields: Fields, number: int) -> float:
+    # proto2: of a field given twice the last value counts, one left out has its default.
+    value = fields.get(number, [bytes(8)])[-1]
     if isinstance(value, int) or len(value) != 8:
         raise WireError("a coordinate or angle that is not a double")
     return struct.unpack("<d", value)[0]
 
 
-def _lat_lng(message: bytes) -> tuple[float, float]:
-    found = {field: _double(value) for field, value in read_fields(message) if field in (1, 2)}
-    # proto2: a field left out has its default.
-    return found.get(1, 0.0), found.get(2, 0.0)
+def _place(pano: Fields) -> tuple[float, float] | None:
+    """Coordinates of a Pano, if it has them."""
+    for message in _messages(pano, 9)[-1:]:
+        point = read_fields(message)
+        return _double(point, 1), _double(point, 2)
+    return None
 
 
-def _pano_place(message: bytes) -> tuple[str, tuple[float, float] | None]:
-    """Id and coordinates of a Pano."""
-    name, place = "", None
-    for field, value in read_fields(message):
-        if field == 1:
-            name = _text(value)
-        elif field == 9:
-            place = _lat_lng(_bytes(value))
-    return name, place
+def _picture(pano: Fields) -> tuple[bytes, float] | None:
+    """The image file of a Pano, if it has one, and the bearing in degrees that its middle looks along."""
+    image = b"".join(_messages(pano, 16)[-1:])
+    return (image, _double(pano, 13)) if image else None
 
 
-def _connection(message: bytes) -> tuple[str, int, list[str]]:
-    name, size, neighbours = "", 0, []
-    for field, value in read_fields(message):
-        if field == 1:
-            name = _text(value)
-        elif field == 2:
-            if not isinstance(value, int):
-                raise WireError("a subgraph size that is not a number")
-            size = value
-        elif field == 3:
-            neighbours.append(_text(value))
-    return name, size, neighbours
+def _from_record(path: Path, database: Any, name: str, what: str, take: Callable[[Fields], T | None]) -> T:
+    """What `take` finds in the record of a panorama."""
+    record = database.get(name.encode(), verify_checksums=True)
+    if record is None:
+        raise CityError(f"{path}: panorama {name!r} has no {what} and no record")
+    try:
+        found = take(read_fields(record))
+    except WireError as error:
+        raise CityError(f"{path}: the record of panorama {name!r} is damaged ({error})") from error
+    if found is None:
+        raise CityError(f"{path}: the record of panorama {name!r} has no {what}")
+    return found
 
 
 @contextmanager
@@ -123,9 +136,7 @@ def _open(path: Path) -> Iterator[Any]:
         with plyvel.DB(str(path), create_if_missing=False, paranoid_checks=True) as database:
             yield database
     except plyvel.Error as error:
-        raise CityError(
-            f"{path}: cannot be read as a LevelDB ({' '.join(str(error).split())[:200]})"
-        ) from error
+        raise CityError(f"{path}: cannot be read as a LevelDB ({one_line(error)})") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +165,6 @@ def read_leveldb(path: Path) -> CityGraph:
     """Read the street graph of a StreetLearn dataset (a LevelDB directory)."""
     with _open(path) as database:
         graph = _read_graph(path, database)
-    return _city(path, graph)
-
-
-def _city(path: Path, graph: PanoramaGraph) -> CityGraph:
     return make_city(
         str(path), graph.lat, graph.lng, graph.edges, source=SOURCE, licence="StreetLearn's terms of use"
     )
@@ -165,40 +172,24 @@ def _city(path: Path, graph: PanoramaGraph) -> CityGraph:
 
 def _parse_graph(path: Path, message: bytes, database: Any) -> PanoramaGraph:
     """The graph of a StreetLearnGraph message; panoramas without coordinates in it are looked up."""
-    places: dict[str, tuple[float, float]] = {}
-    links: list[tuple[str, list[str]]] = []
-    for field, value in read_fields(message):
-        if field == 3:
-            name, size, neighbours = _connection(_bytes(value))
-            if size >= SMALLEST_SUBGRAPH:
-                links.append((name, neighbours))
-        elif field == 5:
-            name, place = _pano_place(_bytes(value))
-            if place is not None:
-                places[name] = place
+    graph = read_fields(message)
+    links: dict[str, list[str]] = {}
+    for connection in map(read_fields, _messages(graph, 3)):
+        size = connection.get(2, [0])[-1]
+        if not isinstance(size, int):
+            raise WireError("a subgraph size that is not a number")
+        if size >= SMALLEST_SUBGRAPH:
+            links["".join(_texts(connection, 1)[-1:])] = _texts(connection, 3)
     if not links:
         raise CityError(f"{path}: no connections of subgraphs of {SMALLEST_SUBGRAPH} nodes or more")
-    number = {name: i for i, (name, _) in enumerate(links)}
-    for name in number:
-        if name not in places:
-            places[name] = _look_up(path, name, database)
+    panos = map(read_fields, _messages(graph, 5))
+    found = {"".join(_texts(pano, 1)[-1:]): _place(pano) for pano in panos}
+    places = [found.get(name) or _from_record(path, database, name, "coordinates", _place) for name in links]
+    number = {name: i for i, name in enumerate(links)}
     # Links are made symmetric by being undirected; those to dropped panoramas go with them.
-    edges = [(number[name], number[other]) for name, others in links for other in others if other in number]
-    lat, lng = np.array([places[name] for name in number]).T
+    edges = [(number[name], number[other]) for name in links for other in links[name] if other in number]
+    lat, lng = np.array(places).T
     return PanoramaGraph(list(number), lat, lng, np.array(edges, np.int64).reshape(-1, 2))
-
-
-def _look_up(path: Path, name: str, database) -> tuple[float, float]:
-    record = database.get(name.encode(), verify_checksums=True)
-    if record is None:
-        raise CityError(f"{path}: panorama {name!r} has no coordinates and no record")
-    try:
-        place = _pano_place(record)[1]
-    except WireError as error:
-        raise CityError(f"{path}: the record of panorama {name!r} is damaged ({error})") from error
-    if place is None:
-        raise CityError(f"{path}: the record of panorama {name!r} has no coordinates")
-    return place
 
 
 class PanoramaReader:
@@ -220,36 +211,13 @@ class PanoramaReader:
         if not (np.array_equal(graph.lat[kept], city.lat) and np.array_equal(graph.lng[kept], city.lng)):
             raise CityError(f"{path}: holds other panoramas than the nodes of {city.name}")
 
-    def read(self, node: int) -> tuple[bytes, float]:
-        """The image file of a node's panorama, and the bearing in degrees that its centre column looks along.
+    def read_many(self, nodes: Sequence[int]) -> list[tuple[bytes, float]]:
+        """Each node's image file, and the bearing in degrees that its centre column looks along.
+
+        The dataset is opened once, and only for the time of the call: a LevelDB admits one process at a time.
 
         Raises:
-            CityError: if the dataset has no image of it, or its record is damaged.
-        """
-        return self.read_many([node])[0]
-
-    def read_many(self, nodes: Sequence[int]) -> list[tuple[bytes, float]]:
-        """The same for several nodes; the dataset is opened once, and only for the time of the call.
-
-        A LevelDB admits one process at a time, so that it must not stay open.
+            CityError: if the dataset has no image of a node, or its record is damaged.
         """
         with _open(self.path) as database:
-            return [self._read(database, node) for node in nodes]
-
-    def _read(self, database: Any, node: int) -> tuple[bytes, float]:
-        name = self.names[node]
-        record = database.get(name.encode(), verify_checksums=True)
-        if record is None:
-            raise CityError(f"{self.path}: panorama {name!r} has no record")
-        image, heading = b"", 0.0
-        try:
-            for field, value in read_fields(record):
-                if field == 13:
-                    heading = _double(value)
-                elif field == 16:
-                    image = _bytes(value)
-        except WireError as error:
-            raise CityError(f"{self.path}: the record of panorama {name!r} is damaged ({error})") from error
-        if not image:
-            raise CityError(f"{self.path}: panorama {name!r} has no image")
-        return image, heading
+            return [_from_record(self.path, database, self.names[i], "image", _picture) for i in nodes]

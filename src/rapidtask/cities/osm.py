@@ -12,9 +12,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city
+from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city, one_line
 from rapidtask.cities.footprints import building_height, make_footprints
-from rapidtask.cities.gexf import LATITUDE, LONGITUDE, open_maybe_gzip
+from rapidtask.cities.gexf import open_maybe_gzip, place_of
 from rapidtask.cities.spacing import city_from_lines, space_evenly
 
 STREETS = frozenset(
@@ -61,7 +61,7 @@ def read_osm(path: Path) -> CityGraph:
             lines.append(line)
     # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
     except Exception as error:
-        raise CityError(f"{path}: cannot be read as OpenStreetMap data ({_one_line(error)})") from error
+        raise CityError(f"{path}: cannot be read as OpenStreetMap data ({one_line(error)})") from error
     lines = [line for line in lines if len(line) > 1]
     if not lines:
         raise CityError(f"{path}: no streets (no way with a highway tag of a street)")
@@ -84,8 +84,8 @@ def read_graphml(path: Path) -> CityGraph:
         except Exception as error:
             if "zlib" in type(error).__module__:
                 raise
-            raise CityError(f"{path}: cannot be read as GraphML ({_one_line(error)})") from error
-    return space_evenly(city_from_networkx(graph, str(path)))
+            raise CityError(f"{path}: cannot be read as GraphML ({one_line(error)})") from error
+    return city_from_networkx(graph, str(path))
 
 
 def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str = "") -> CityGraph:
@@ -97,18 +97,7 @@ def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str 
     if graph.number_of_nodes() == 0:
         raise CityError(f"{name}: the graph has no nodes")
     number = {node: i for i, node in enumerate(graph)}
-    places = []
-    for node, data in graph.nodes(data=True):
-        found = []
-        for names, title in ((LATITUDE, "y or lat"), (LONGITUDE, "x or lon")):
-            value = next((data[key] for key in names if key in data), None)
-            try:
-                found.append(float(value))  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                raise CityError(
-                    f"{name}: node {node!r} has no usable attribute {title} ({value!r})"
-                ) from None
-        places.append(found)
+    places = [place_of(name, node, data) for node, data in graph.nodes(data=True)]
     lat, lng = np.array(places).T
     ends, lines, seen = [], [], set()
     for a, b, data in graph.edges(data=True):
@@ -125,7 +114,7 @@ def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str 
     # Checked before distances are taken along the lines.
     if not np.isfinite(np.concatenate([lat, lng, *(np.concatenate(line) for line in lines)])).all():
         raise CityError(f"{name}: a coordinate is not a finite number")
-    return city_from_lines(name, lat, lng, ends, lines, source=source, licence=licence)
+    return space_evenly(city_from_lines(name, lat, lng, ends, lines, source=source, licence=licence))
 
 
 def _line(name: str, geometry: Any) -> np.ndarray | None:
@@ -148,10 +137,6 @@ def fetch_place(place: str) -> CityGraph:
     except Exception as error:
         raise CityError(
             f"{place}: no such file, and as a place name it could not be fetched "
-            f"(is there a network? {type(error).__name__}: {_one_line(error)})"
+            f"(is there a network? {type(error).__name__}: {one_line(error)})"
         ) from error
-    return space_evenly(city_from_networkx(graph, place, source="OpenStreetMap", licence=LICENCE))
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return city_from_networkx(graph, place, source="OpenStreetMap", licence=LICENCE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
@@ -9,6 +11,12 @@ RADIUS = 2000.0
 """Metres from the centre of a generated city to its border."""
 
 Points = Float[np.ndarray, "J 2"]
+"""Metres east and north of the city's centre."""
+
+
+def directions(angle: float) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2"]]:
+    """Unit vectors along an angle, and across it to the left."""
+    return np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
 
 
 def gaps(generator: np.random.Generator, mean: float, spread: float) -> Float[np.ndarray, " G"]:
@@ -31,8 +39,7 @@ def lattice(
     x, y = np.meshgrid(gaps(generator, across, spread), gaps(generator, along, spread))
     points = np.stack([x.ravel(), y.ravel()], 1)
     points += generator.normal(0, jitter, points.shape)
-    cosine, sine = np.cos(angle), np.sin(angle)
-    return points @ np.array([[cosine, sine], [-sine, cosine]])
+    return points @ np.array(directions(angle))
 
 
 def scatter(generator: np.random.Generator, gap: float, disorder: float = 0.42) -> Points:
@@ -51,16 +58,15 @@ def warp(generator: np.random.Generator, points: Points, degrees: float, wave: f
     for _ in range(4):
         angle, phase = generator.uniform(0, 2 * np.pi, 2)
         length = wave * generator.uniform(0.7, 1.6)
-        along = points @ np.array([np.cos(angle), np.sin(angle)])
-        shift = np.radians(degrees) * length / (2 * np.pi) * 0.8 * np.sin(2 * np.pi * along / length + phase)
-        moved += shift[:, None] * np.array([-np.sin(angle), np.cos(angle)])
+        along, across = directions(angle)
+        wave_at = np.sin(2 * np.pi * (points @ along) / length + phase)
+        moved += (np.radians(degrees) * length / (2 * np.pi) * 0.8 * wave_at)[:, None] * across
     return moved
 
 
 def stretch(generator: np.random.Generator, points: Points, factor: float = 1.3) -> Points:
     """Stretch along a random axis: real towns follow a valley, a coast or a road."""
-    angle = generator.uniform(0, np.pi)
-    axis = np.array([np.cos(angle), np.sin(angle)])
+    axis, _ = directions(generator.uniform(0, np.pi))
     return points + (factor - 1) * (points @ axis)[:, None] * axis
 
 
@@ -91,16 +97,24 @@ def manhattan(generator: np.random.Generator) -> Points:
     return within(warp(generator, points, 13, wave=2600))
 
 
+def join_quarters(generator: np.random.Generator, num: int, make_grid: Callable[[], Points]) -> Points:
+    """Quarters around random centres, each with a grid of its own."""
+    centres = within(generator.uniform(-RADIUS, RADIUS, (200, 2)))[:num]
+    grids = [make_grid() for _ in centres]
+    nearest = [np.linalg.norm(grid[:, None] - centres, axis=2).argmin(1) for grid in grids]
+    return np.concatenate(
+        [grid[near == i] for i, (grid, near) in enumerate(zip(grids, nearest, strict=True))]
+    )
+
+
 def quarters(generator: np.random.Generator, num: int = 5) -> Points:
     """Gridded quarters, each turned its own way."""
-    centres = within(generator.uniform(-RADIUS, RADIUS, (200, 2)))[:num]
-    parts = []
-    for i in range(num):
-        shape = generator.uniform(60, 80), generator.uniform(95, 140)
-        grid = lattice(generator, *shape, generator.uniform(0, np.pi), jitter=6)
-        own = np.linalg.norm(grid[:, None] - centres, axis=2).argmin(1) == i
-        parts.append(grid[own])
-    return keep_apart(within(warp(generator, np.concatenate(parts), 9)), 26)
+
+    def grid() -> Points:
+        across, along = generator.uniform(60, 80), generator.uniform(95, 140)
+        return lattice(generator, across, along, generator.uniform(0, np.pi), jitter=6)
+
+    return keep_apart(within(warp(generator, join_quarters(generator, num, grid), 9)), 26)
 
 
 def organic(generator: np.random.Generator) -> Points:
@@ -137,7 +151,7 @@ def boulevards(generator: np.random.Generator) -> Points:
     for _ in range(11):
         angle, offset = generator.uniform(0, np.pi), generator.uniform(-0.8, 0.8) * RADIUS
         at = np.cumsum(45 + generator.exponential(35, 80)) - 3000
-        way, side = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        way, side = directions(angle)
         avenues.append(at[:, None] * way + offset * side)
     avenue = keep_apart(np.concatenate(avenues), 30)
     # The town gives way, so that the points of an avenue see each other.
@@ -147,13 +161,11 @@ def boulevards(generator: np.random.Generator) -> Points:
 
 def terraces(generator: np.random.Generator) -> Points:
     """Rows of narrow blocks, turned from quarter to quarter."""
-    centres = within(generator.uniform(-RADIUS, RADIUS, (200, 2)))[:12]
-    parts = []
-    for i in range(len(centres)):
-        grid = lattice(generator, 46, 125, generator.uniform(0, np.pi), jitter=7, spread=0.5)
-        own = np.linalg.norm(grid[:, None] - centres, axis=2).argmin(1) == i
-        parts.append(grid[own])
-    return keep_apart(within(warp(generator, np.concatenate(parts), 12)), 24)
+
+    def grid() -> Points:
+        return lattice(generator, 46, 125, generator.uniform(0, np.pi), jitter=7, spread=0.5)
+
+    return keep_apart(within(warp(generator, join_quarters(generator, 12, grid), 12)), 24)
 
 
 def patchwork(generator: np.random.Generator) -> Points:
@@ -168,10 +180,8 @@ def river_line(generator: np.random.Generator, number: int) -> Points:
     """The line of a river through the city; the second crosses the other way, east of the first."""
     at = np.linspace(-1.3 * RADIUS, 1.3 * RADIUS, 400)
     wave = 230 * np.sin(2 * np.pi * at / 2600 + generator.uniform(0, 6)) + 420 * (2 * number - 0.5)
-    angle = generator.uniform(-0.3, 0.3) + number * 0.9
-    return at[:, None] * np.array([np.cos(angle), np.sin(angle)]) + wave[:, None] * np.array(
-        [-np.sin(angle), np.cos(angle)]
-    )
+    along, across = directions(generator.uniform(-0.3, 0.3) + number * 0.9)
+    return at[:, None] * along + wave[:, None] * across
 
 
 PATTERNS = {

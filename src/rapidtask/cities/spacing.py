@@ -15,7 +15,7 @@ SPACING = 20.0
 """Metres between neighbouring nodes."""
 
 
-def space_evenly(city: CityGraph, spacing: float = SPACING) -> CityGraph:
+def space_evenly(city: CityGraph) -> CityGraph:
     """Replace the nodes along each street by evenly spaced ones; junctions and dead ends stay.
 
     Growing a neighbourhood counts nodes, so a city drawn with few nodes on straight streets and many on
@@ -42,8 +42,7 @@ def space_evenly(city: CityGraph, spacing: float = SPACING) -> CityGraph:
     ends = [(int(number[path[0]]), int(number[path[-1]])) for path in paths]
     return dataclasses.replace(
         city_from_lines(
-            city.name, city.lat[kept], city.lng[kept], ends, lines, spacing=spacing,
-            source=city.source, licence=city.licence,
+            city.name, city.lat[kept], city.lng[kept], ends, lines, source=city.source, licence=city.licence
         ),
         notes=city.notes,
     )  # fmt: skip
@@ -56,7 +55,6 @@ def city_from_lines(
     ends: Sequence[tuple[int, int]],
     lines: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
-    spacing: float = SPACING,
     source: str = "",
     licence: str = "",
 ) -> CityGraph:
@@ -68,7 +66,6 @@ def city_from_lines(
         lng: `[J]` longitude.
         ends: for each street the numbers of its two ends (equal for a loop).
         lines: for each street the latitudes and longitudes of its points, both ends included.
-        spacing: metres between the nodes placed along each street.
         source: where the streets come from.
         licence: licence of the street data.
     """
@@ -81,7 +78,7 @@ def city_from_lines(
         np.cumsum(pieces, out=along[1:])
         # A loop needs two nodes of its own, a second street between two junctions one, or it would vanish.
         least = 3 if start == end else 2 if (min(start, end), max(start, end)) in direct else 1
-        num_pieces = max(least, round(along[-1] / spacing)) if np.isfinite(along[-1]) else least
+        num_pieces = max(least, round(along[-1] / SPACING)) if np.isfinite(along[-1]) else least
         if num_pieces == 1:
             direct.add((min(start, end), max(start, end)))
         at = along[-1] * np.arange(1, num_pieces) / num_pieces

@@ -34,14 +34,12 @@ class CityStatistics:
     """Length of all streets over the straight distances between their ends (loops left out)."""
     orientation_entropy: float
     """Entropy in nats of the compass directions of streets, both ways, in 36 bins centred on north."""
-    node_spacing: float
-    """Median distance between neighbouring nodes, metres."""
 
 
 def compute_statistics(city: CityGraph) -> CityStatistics:
     """Measure a city."""
     degree = city.degree[city.degree != 2]
-    tails, heads = city.tails, city.neighbours
+    tails = city.tails
     streets = trace_streets(city)
     # Every street is met once from each end; its reverse begins where its last half-edge is turned around.
     begins = (city.degree[tails] != 2) & (streets.end >= 0)
@@ -54,7 +52,6 @@ def compute_statistics(city: CityGraph) -> CityStatistics:
     share = np.bincount(bins, minlength=NUM_BINS) / max(1, len(bins))
     share = share[share > 0]
     quartiles = np.percentile(length, [25, 50, 75]) if len(length) else np.full(3, np.nan)
-    spacing = great_circle_distance(lat[tails], lng[tails], lat[heads], lng[heads])
     return CityStatistics(
         num_nodes=city.num_nodes,
         num_intersections=city.num_intersections,
@@ -65,5 +62,4 @@ def compute_statistics(city: CityGraph) -> CityStatistics:
         street_length_quartiles=(float(quartiles[0]), float(quartiles[1]), float(quartiles[2])),
         circuity=float(length[proper].sum() / max(straight[proper].sum(), 1e-9)),
         orientation_entropy=float(-(share * np.log(share)).sum()),
-        node_spacing=float(np.median(spacing)),
     )

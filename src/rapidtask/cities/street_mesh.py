@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import Delaunay, KDTree
 
 from rapidtask.cities.city_graph import connected_parts
+from rapidtask.cities.point_patterns import Points
 
-Points = Float[np.ndarray, "J 2"]
-"""Metres east and north of the city's centre."""
 Edges = Int[np.ndarray, "E 2"]
 
 
-def join_neighbours(points: Points, largest_angle: float) -> Edges:
+LARGEST_ANGLE = 88.0
+"""Degrees: an edge goes if a third point sees it under a larger angle."""
+
+
+def join_neighbours(points: Points) -> Edges:
     """Join points that see each other: a Delaunay edge stays if the triangles on it are not too flat.
 
     With 90° this is the Gabriel graph, a common model of street networks; less gives a sparser one. On a
     lattice it removes the diagonals.
-
-    Args:
-        points: where junctions are.
-        largest_angle: degrees; an edge goes if a third point sees it under a larger angle.
     """
     corners = Delaunay(points).simplices
     edges, angles = [], []
@@ -36,7 +37,7 @@ def join_neighbours(points: Points, largest_angle: float) -> Edges:
     joined, where = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
     widest = np.zeros(len(joined))
     np.maximum.at(widest, where.ravel(), np.concatenate(angles))
-    return joined[widest <= largest_angle]
+    return joined[widest <= LARGEST_ANGLE]
 
 
 def edge_lengths(points: Points, edges: Edges) -> Float[np.ndarray, " E"]:
@@ -104,47 +105,29 @@ def thin_out(points: Points, edges: Edges, degree_4: float, generator: np.random
     num_nodes = len(points)
     # Streets that go straight on at their ends are the last to go: avenues survive, side streets do not.
     order = np.argsort(straightness(points, edges) + 1.5 * generator.random(len(edges)))
-    root = np.arange(num_nodes)
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
-    tree = np.zeros(len(edges), bool)
-    # Edges of a spanning tree stay, so that the city holds together.
-    for i in order[::-1]:
-        a, b = find(edges[i, 0]), find(edges[i, 1])
-        if a != b:
-            root[a] = b
-            tree[i] = True
+    # Edges of a spanning tree stay, so that the city holds together: those that would go last.
+    weight = np.empty(len(edges))
+    weight[order] = np.arange(len(edges), 0, -1)
+    graph = coo_array((weight, edges.T), shape=(num_nodes, num_nodes))
+    tree = np.isin(weight, minimum_spanning_tree(graph).data)
     degree = np.bincount(edges.ravel(), minlength=num_nodes)
     removed = np.zeros(len(edges), bool)
     counts = np.bincount(degree, minlength=16)
-
-    def remove(i: int) -> None:
-        removed[i] = True
-        for node in edges[i]:
-            counts[degree[node]] -= 1
-            degree[node] -= 1
-            counts[degree[node]] += 1
-
     # First where five or more streets meet, then crossings into T-junctions, then whatever helps.
     for ready in (
-        lambda a, b: max(a, b) > 4 and min(a, b) > 2,
-        lambda a, b: a == 4 and b == 4,
-        lambda a, b: {a, b} == {3, 4},
+        lambda low, high: high > 4 and low > 2,
+        lambda low, high: low == high == 4,
+        lambda low, high: (low, high) == (3, 4),
     ):
-        for i in order:
-            if tree[i] or removed[i]:
-                continue
-            a, b = degree[edges[i, 0]], degree[edges[i, 1]]
+        for i in order[~tree[order]]:
+            low, high = sorted(degree[edges[i]])
             junctions = num_nodes - counts[2] - counts[0]
-            if max(a, b) <= 4 and counts[4] <= degree_4 * junctions:
-                continue
-            if ready(int(a), int(b)):
-                remove(i)
+            enough = high <= 4 and counts[4] <= degree_4 * junctions
+            if not removed[i] and not enough and ready(low, high):
+                removed[i] = True
+                np.add.at(counts, degree[edges[i]], -1)
+                degree[edges[i]] -= 1
+                np.add.at(counts, degree[edges[i]], 1)
     return edges[~removed]
 
 
@@ -192,9 +175,8 @@ def add_dead_ends(
         leaves = np.flatnonzero(degree == 1)
         surplus = max(1, int(((degree == 1).sum() - share * (degree != 2).sum()) / 2))
         cut = np.isin(edges, generator.permutation(leaves)[:surplus]).any(axis=1)
-        edges = edges[~cut]
-        degree = np.bincount(edges.ravel(), minlength=len(points))
-        points, edges = _renumber(points, edges)
+        used, edges = np.unique(edges[~cut], return_inverse=True)
+        points, edges = points[used], edges.reshape(-1, 2)
         degree = np.bincount(edges.ravel(), minlength=len(points))
     dead, others = (degree == 1).sum(), (degree > 2).sum()
     # Each brings one dead end and one T-junction: (dead + n) / (dead + others + 2 n) = share.
@@ -221,8 +203,3 @@ def add_dead_ends(
         ]
     )
     return np.concatenate([points, foot, tip]), edges
-
-
-def _renumber(points: Points, edges: Edges) -> tuple[Points, Edges]:
-    used, edges = np.unique(edges, return_inverse=True)
-    return points[used], edges.reshape(-1, 2)

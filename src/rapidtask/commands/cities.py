@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -17,7 +18,10 @@ from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
+from rapidtask.worlds.streets import NeighbourhoodOptions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class ImportCity:
         except OSError as error:
             raise CityError(f"--out: {self.out}: cannot be written ({error.strerror or error})") from error
         for note in city.notes:
-            Console(stderr=True).print(f"warning: {self.source}: {note}", highlight=False, soft_wrap=True)
-        Console().print(f"{path}: {describe(compute_statistics(city))}", highlight=False, soft_wrap=True)
+            say(f"warning: {self.source}: {note}", Console(stderr=True))
+        say(f"{path}: {describe(compute_statistics(city))}")
 
 
 @dataclass(frozen=True)
@@ -58,37 +62,27 @@ class ListCities:
     def run(self) -> None:
         """Print a table."""
         table = Table("city", "group", "source")
-        if self.statistics:
-            for title in (
-                "nodes",
-                "crossings",
-                "dead ends",
-                "degree 3",
-                "degree 4",
-                "lengths",
-                "circuity",
-                "entropy",
-            ):
-                table.add_column(title, justify="right")
+        for title in COLUMNS if self.statistics else ():
+            table.add_column(title, justify="right")
         for entry in list_cities(self.cities):
             group = "held-out" if entry.held_out else "train"
             row = [entry.name, group, "generated" if entry.path is None else entry.path.name]
             if self.statistics:
-                row += statistics_row(compute_statistics(entry.load()))
+                row += columns(compute_statistics(entry.load())).values()
             table.add_row(*row)
         Console().print(table)
 
 
 @dataclass(frozen=True)
-class ShowCity:
-    """Draw the map of a city, and a neighbourhood sampled in it."""
+class Drawing:
+    """What the pictures of a city have in common."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
     """Name of a city, or a file."""
     cities: str | None = None
     """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path | None = None
-    """Where the picture goes; by default CITY.png."""
+    """Where the picture goes; by default CITY.png (views: CITY_views.png)."""
     rules: Literal["paper", "release"] = "paper"
     """Rules the neighbourhood is sampled by."""
     num_intersections: int | None = None
@@ -96,20 +90,59 @@ class ShowCity:
     seed: int = 0
     """Seed of the neighbourhood."""
 
-    def run(self) -> None:
-        """Draw, save, and say where."""
-        city = one_city(self.city, self.cities).load()
-        out = self.out or Path(f"{city.name}.png")
-        # Here, because matplotlib takes its time and no other command needs it.
-        from rapidtask.worlds.street_map import draw_city
+    def entry(self) -> CityEntry:
+        """The one city that the name stands for."""
+        (entry, *more) = select_cities(self.city, self.cities)
+        if more:
+            raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
+        return entry
 
-        figure = draw_city(city, NeighbourhoodOptions(self.rules, self.num_intersections), self.seed)
+    def neighbourhoods(self) -> NeighbourhoodOptions:
+        """Which neighbourhoods are drawn."""
+        return NeighbourhoodOptions(self.rules, self.num_intersections)
+
+    def save(self, figure: Figure, default: str, dpi: int) -> Path:
+        """Write the picture."""
+        out = self.out or Path(default)
         try:
-            figure.savefig(out, dpi=100)
+            figure.savefig(out, dpi=dpi)
         except (OSError, ValueError) as error:
             raise CityError(f"--out: {out}: cannot be written ({error})") from error
-        Console().print(f"{city.name}: {describe(compute_statistics(city))}", highlight=False, soft_wrap=True)
-        Console().print(f"map: {out}", highlight=False, soft_wrap=True)
+        return out
+
+
+@dataclass(frozen=True)
+class ShowCity(Drawing):
+    """Draw the map of a city, and a neighbourhood sampled in it."""
+
+    def run(self) -> None:
+        """Draw, save, and say where."""
+        city = self.entry().load()
+        # Here, because matplotlib takes its time and no other command needs it.
+        from rapidtask.worlds.streets.drawing import draw_city
+
+        out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
+        say(f"{city.name}: {describe(compute_statistics(city))}")
+        say(f"map: {out}")
+
+
+@dataclass(frozen=True)
+class ShowViews(Drawing):
+    """Draw a contact sheet: a neighbourhood's map, and a dozen of its views."""
+
+    frames: Path | None = None
+    """Directory of frame stores to take the views from; by default they are made on the spot."""
+    hour: float | None = None
+    """Hour of the day of rendered views, 5 to 21."""
+
+    def run(self) -> None:
+        """Draw, save, and say where."""
+        entry = self.entry()
+        # Here, because matplotlib and the worlds (JAX) take their time.
+        from rapidtask.views.contact_sheet import sheet_of_city
+
+        sheet = sheet_of_city(entry, self.neighbourhoods(), self.seed, frames=self.frames, hour=self.hour)
+        say(f"views: {self.save(sheet, f'{entry.load().name}_views.png', 90)}")
 
 
 @dataclass(frozen=True)
@@ -142,49 +175,7 @@ class RenderCity:
             console = Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6
-            Console().print(
-                f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}",
-                highlight=False,
-                soft_wrap=True,
-            )
-
-
-@dataclass(frozen=True)
-class ShowViews:
-    """Draw a contact sheet: a neighbourhood's map, and a dozen of its views."""
-
-    city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
-    """Name of a city, or a file."""
-    cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
-    frames: Path | None = None
-    """Directory of frame stores to take the views from; by default they are made on the spot."""
-    out: Path | None = None
-    """Where the picture goes; by default CITY_views.png."""
-    rules: Literal["paper", "release"] = "paper"
-    """Rules the neighbourhood is sampled by."""
-    num_intersections: int | None = None
-    """Its intersections; by default 5 (paper) or 8 (release)."""
-    hour: float | None = None
-    """Hour of the day of rendered views, 5 to 21."""
-    seed: int = 0
-    """Seed of the neighbourhood."""
-
-    def run(self) -> None:
-        """Draw, save, and say where."""
-        entry = one_city(self.city, self.cities)
-        city = entry.load()
-        out = self.out or Path(f"{city.name}_views.png")
-        # Here, because matplotlib and the worlds (JAX) take their time.
-        from rapidtask.views.contact_sheet import sheet_of_city
-
-        options = NeighbourhoodOptions(self.rules, self.num_intersections)
-        figure = sheet_of_city(entry, options, self.seed, frames=self.frames, hour=self.hour)
-        try:
-            figure.savefig(out, dpi=90)
-        except (OSError, ValueError) as error:
-            raise CityError(f"--out: {out}: cannot be written ({error})") from error
-        Console().print(f"views: {out}", highlight=False, soft_wrap=True)
+            say(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
 
 
 @dataclass(frozen=True)
@@ -205,34 +196,34 @@ class Cities:
         self.command.run()
 
 
-def one_city(name: str, directory: str | None) -> CityEntry:
-    """The one city a name stands for."""
-    (entry, *more) = select_cities(name, directory)
-    if more:
-        raise CityError(f"{name}: stands for {1 + len(more)} cities; name one")
-    return entry
+COLUMNS: dict[str, Callable[[CityStatistics], str]] = {
+    "nodes": lambda of: f"{of.num_nodes}",
+    "crossings": lambda of: f"{of.num_intersections}",
+    "dead ends": lambda of: f"{of.dead_ends:.0%}",
+    "degree 3": lambda of: f"{of.degree_3:.0%}",
+    "degree 4": lambda of: f"{of.degree_4:.0%}",
+    "lengths": lambda of: "/".join(f"{length:.0f}" for length in of.street_length_quartiles),
+    "circuity": lambda of: f"{of.circuity:.3f}",
+    "entropy": lambda of: f"{of.orientation_entropy:.2f}",
+}
+"""What is told about a city, by the titles of the table."""
+
+
+def columns(statistics: CityStatistics) -> dict[str, str]:
+    """A city's row of the table."""
+    return {title: show(statistics) for title, show in COLUMNS.items()}
 
 
 def describe(statistics: CityStatistics) -> str:
     """A city in one line."""
-    lengths = "/".join(f"{length:.0f}" for length in statistics.street_length_quartiles)
+    shown = columns(statistics)
     return (
-        f"{statistics.num_nodes} nodes, {statistics.num_intersections} intersections, "
-        f"{statistics.num_streets} streets (quartiles {lengths} m), dead ends {statistics.dead_ends:.0%}, "
-        f"degree 3 {statistics.degree_3:.0%}, degree 4 {statistics.degree_4:.0%}, "
-        f"circuity {statistics.circuity:.3f}, orientation entropy {statistics.orientation_entropy:.2f}"
+        f"{shown['nodes']} nodes, {shown['crossings']} intersections, {statistics.num_streets} streets "
+        f"(quartiles {shown['lengths']} m), dead ends {shown['dead ends']}, degree 3 {shown['degree 3']}, "
+        f"degree 4 {shown['degree 4']}, circuity {shown['circuity']}, orientation entropy {shown['entropy']}"
     )
 
 
-def statistics_row(statistics: CityStatistics) -> list[str]:
-    """The cells of a city in the table."""
-    return [
-        str(statistics.num_nodes),
-        str(statistics.num_intersections),
-        f"{statistics.dead_ends:.0%}",
-        f"{statistics.degree_3:.0%}",
-        f"{statistics.degree_4:.0%}",
-        "/".join(f"{length:.0f}" for length in statistics.street_length_quartiles),
-        f"{statistics.circuity:.3f}",
-        f"{statistics.orientation_entropy:.2f}",
-    ]
+def say(line: str, console: Console | None = None) -> None:
+    """Print a line as it is."""
+    (console or Console()).print(line, highlight=False, soft_wrap=True)

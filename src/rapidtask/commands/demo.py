@@ -1,35 +1,83 @@
-"""`rapidtask demo`: the shipped agents beside the reference policies, as a table and one web page."""
+"""`rapidtask demo`: the shipped agents beside the reference policies, as tables and a web page."""
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from rapidtask.commands.watch import world_title
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
 from rapidtask.evaluation.report import scores_table
-from rapidtask.experiments import oracle_share, steps_to_goal, trajectory
-from rapidtask.experiments.animation import animation, episode_data
-from rapidtask.experiments.material import MAIN_LABELS, Material, gather
-from rapidtask.experiments.page import Report, report_page
+from rapidtask.experiments import streets
+from rapidtask.experiments.comparison import OracleShare, StepsToGoal
+from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, gather
+from rapidtask.experiments.figure import Figure
+from rapidtask.experiments.grid import WORLD
+from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
-from rapidtask.experiments.street_demo import street_section
-from rapidtask.learning.checkpoint import write_atomically
 from rapidtask.policies import POLICIES
-from rapidtask.provenance import describe_commit, describe_machine, today
+from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.runs.provenance import describe_commit, describe_machine, today
+from rapidtask.viewer import make_page, record_episode
+from rapidtask.viewer.street_views import render_street_views
 
-FIGURES: tuple[Any, ...] = (oracle_share, steps_to_goal, trajectory)
-REPORT = "report.html"
-INTRODUCTION = (
-    "In the Memory&Planning Game an agent walks a 4×4 torus whose cells carry new symbols in every "
-    "episode. It sees the symbol it stands on and the symbol it must collect next, and has 100 steps for as "
-    "many goals as it can reach. Nothing is learned between episodes: to do well it must explore, remember "
-    "and plan within one."
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """What the demo shows of one domain."""
+
+    name: str
+    where: str
+    """Where agents are evaluated, in a few words."""
+    title: str
+    introduction: str
+    world: Any
+    references: tuple[str, ...]
+    """Reference policies to score."""
+    figures: tuple[Figure[Evaluations], ...]
+    most_episodes: int | None = None
+
+
+DOMAINS = (
+    Domain(
+        name="memory-planning",
+        where="worlds never seen",
+        title="Rapid task-solving in worlds never seen",
+        introduction=(
+            "In the Memory&Planning Game an agent walks a 4×4 torus whose cells carry new symbols in every "
+            "episode. It sees the symbol it stands on and the symbol it must collect next, and has 100 steps "
+            "for as many goals as it can reach. Nothing is learned between episodes: to do well it must "
+            "explore, remember and plan within one."
+        ),
+        world=WORLD,
+        references=POLICIES,
+        figures=(OracleShare(greedy=False), StepsToGoal(), Trajectory()),
+    ),
+    Domain(
+        name="streetlearn",
+        where="a city never seen",
+        title="… and in streets never walked",
+        introduction=(
+            "In One-Shot StreetLearn the world is a neighbourhood of a city: a few streets around 5 "
+            "intersections, walked by going forward and turning left and right. The agent sees a symbol (or "
+            "the view) of where it stands and faces, and that of the place and direction it must reach; on "
+            "arriving it is put somewhere else and given another goal, for 200 steps. The agents were "
+            "trained in other cities. The views are what is to be seen there; these agents are given a "
+            "symbol in place of each."
+        ),
+        # Few neighbourhoods, to be sampled quickly.
+        world=replace(streets.WORLD, pool_size=256),
+        references=("within-task", "edges-inverse", "oracle"),
+        figures=(streets.STEPS_TO_GOAL,),
+        most_episodes=100,
+    ),
 )
 
 
@@ -45,78 +93,79 @@ class Demo:
     """Seed of the worlds."""
 
     def run(self) -> None:
-        """Evaluate, print the table, write the report."""
+        """Evaluate, print the tables, write the report."""
         if self.episodes < 1:
             raise InputError(f"--episodes is {self.episodes}, expected at least 1")
         began = time.perf_counter()
-        console = Console(stderr=True)
-        with console.status("reading agents") as status:
-            material = gather(
-                [], episodes=self.episodes, seed=self.seed, say=status.update, score_greedy=False
+        with Console(stderr=True).status("reading agents") as status:
+            sections = [self.section(domain, status.update) for domain in DOMAINS]
+            footer = (
+                f"rapidtask demo --episodes {self.episodes} --seed {self.seed}; commit {describe_commit()}, "
+                f"{today()}, {describe_machine()}."
             )
-            shown = material.main_contenders
-            # Variants have figures of their own in `rapidtask experiment`.
-            material.contenders = {label: material.contenders[label] for label in shown}
-            all_scores = [material.scores(label) for label in (*shown, *POLICIES)]
-            notes = missing_notes(shown)
-            streets = street_section(episodes=self.episodes, seed=self.seed, say=status.update)
-            report = self.report(material, all_scores, notes)
-            page = report_page(replace(report, more=[streets] if streets is not None else []))
-        sys.stderr.flush()
-        path = self.out / REPORT
-        write_atomically(path, page.encode())
+            path = self.out / "report.html"
+            write_atomically(path, report_page(sections, footer).encode())
         output = Console()
-        title = f"memory-planning, worlds never seen, {self.episodes} episodes, seed {self.seed}"
-        output.print(scores_table(all_scores, title))
-        if streets is not None:
-            title = f"streetlearn, a city never seen, {streets.scores[0].episodes} episodes, seed {self.seed}"
-            output.print(scores_table(streets.scores, title))
-        for note in notes:
+        for domain, section in zip(DOMAINS, sections, strict=True):
+            episodes = section.scores[0].episodes
+            title = f"{domain.name}, {domain.where}, {episodes} episodes, seed {self.seed}"
+            output.print(scores_table(section.scores, title))
+        for note in (note for section in sections for note in section.notes):
             output.print(f"Note: {note}", soft_wrap=True, highlight=False)
         output.print(f"{time.perf_counter() - began:.0f} s. Report: {path}", soft_wrap=True, highlight=False)
 
-    def report(self, material: Material, all_scores: list[Scores], notes: list[str]) -> Report:
-        """The report's content."""
-        results = [make_result(figure, material, "rapidtask demo") for figure in FIGURES]
-        players = choose_players(material, all_scores)
-        episodes = {
-            name: episode_data(material.trace(name, 1), 0, material.world.size**2) for name in players
-        }
-        return Report(
-            title="Rapid task-solving in worlds never seen",
-            introduction=INTRODUCTION,
-            notes=notes,
-            scores=all_scores,
-            references=POLICIES,
-            animation=animation(episodes, material.world.size),
-            animation_caption=(
-                f"Episode 0 of seed {self.seed}, not chosen: {' and '.join(players)} in the same world. "
-                "Orange: the goal; blue cells have been seen; bars below: goals reached over time."
-            ),
-            results=results,
-            footer=(
-                f"rapidtask demo --episodes {self.episodes} --seed {self.seed}; commit {describe_commit()}, "
-                f"{today()}, {describe_machine()}."
-            ),
+    def section(self, domain: Domain, say: Callable[[str], None]) -> Section:
+        """Evaluate in one domain, and write the page of its episode; `say` is told what is under way."""
+        episodes = min(self.episodes, domain.most_episodes or self.episodes)
+        settings = {"world": domain.world, "episodes": episodes, "seed": self.seed, "say": say}
+        evaluations = gather([], **settings)
+        # Variants have figures of their own in `rapidtask experiment`.
+        evaluations.agents = {label: evaluations.agents[label] for label in evaluations.main_agents}
+        scores = [evaluations.scores(name) for name in (*evaluations.agents, *domain.references)]
+        watched = choose_watched(evaluations, scores)
+        say(f"{' and '.join(watched)}: an episode")
+        page = self.out / f"{domain.name}.html"
+        write_atomically(page, episode_page(evaluations, watched).encode())
+        return Section(
+            domain.title,
+            domain.introduction,
+            missing_notes(domain.name, evaluations),
+            scores,
+            page.name,
+            f"Episode 0 of seed {self.seed}, not chosen: {' and '.join(watched)} in the same world.",
+            [make_result(figure, evaluations, "rapidtask demo") for figure in domain.figures],
         )
 
 
-def missing_notes(shown: list[str]) -> list[str]:
-    """What the demo cannot show, said plainly."""
-    missing = [label for label in MAIN_LABELS if label not in shown]
-    if not missing:
-        return []
+def choose_watched(evaluations: Evaluations, all_scores: list[Scores]) -> list[str]:
+    """Whose episode is shown: the EPN's and its best rival's, or reference policies in their place."""
+    rivals = [s for s in all_scores if s.policy in evaluations.agents and s.policy != "EPN"]
+    best = max(rivals, key=lambda scores: scores.goals_per_episode, default=None)
     return [
-        f"this version ships no trained {', '.join(missing)}. Train your own: rapidtask train "
-        f"--world memory-planning --agent {missing[0].lower()} --out runs/{missing[0].lower()}"
+        "EPN" if "EPN" in evaluations.agents else "hand-coded",
+        best.policy if best is not None else "within-task",
     ]
 
 
-def choose_players(material: Material, all_scores: list[Scores]) -> list[str]:
-    """Who plays the episode: the EPN and its best rival, or the reference policies in their place."""
-    rivals = [s for s in all_scores if s.policy in material.contenders and s.policy != "EPN"]
-    best = max(rivals, key=lambda scores: scores.goals_per_episode, default=None)
+def episode_page(evaluations: Evaluations, names: list[str]) -> str:
+    """The first episode of each policy as a page of the viewer."""
+    world = evaluations.world
+    environment = world.make()
+    recordings = [
+        record_episode(environment, evaluations.policy(name, world), name=name, seed=evaluations.seed)
+        for name in names
+    ]
+    views = render_street_views(environment, int(recordings[0].episode.world))
+    return make_page(environment, recordings, title=world_title(world), views=views)
+
+
+def missing_notes(domain: str, evaluations: Evaluations) -> list[str]:
+    """What the demo cannot show, said plainly."""
+    missing = [label for label in MAIN_LABELS if label not in evaluations.agents]
+    if not missing:
+        return []
+    agent = missing[0].lower()
     return [
-        "EPN" if "EPN" in material.contenders else "hand-coded",
-        best.policy if best is not None else "within-task",
+        f"this version ships no trained {', '.join(missing)}. Train your own: rapidtask train "
+        f"--world {domain} --agent {agent} --out runs/{agent}"
     ]

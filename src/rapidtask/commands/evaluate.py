@@ -18,12 +18,12 @@ from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer, Scores
 from rapidtask.evaluation.report import plot_steps_to_nth_goal, scores_table
-from rapidtask.learning.agent_files import AGENT_FILE, load_agent, read_run_config
-from rapidtask.learning.run_config import RunConfig, agent_name
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import find_pretrained, pretrained_names
 from rapidtask.pretrained.load import fit_agent, load_pretrained, parse_option
+from rapidtask.runs.agent_files import AGENT_FILE, load_agent, read_run_config
+from rapidtask.runs.config import RunConfig, agent_name
 
 
 @dataclass(frozen=True, kw_only=True)

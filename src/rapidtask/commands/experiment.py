@@ -6,23 +6,21 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 
-from rapidtask.analysis.material import gather_analysis
 from rapidtask.commands.ladder import Ladder
 from rapidtask.errors import InputError
-from rapidtask.experiments import analysis, memory_planning, streetlearn
-from rapidtask.experiments.material import gather
-from rapidtask.experiments.memory_planning import keep_sweeps
+from rapidtask.experiments import grid, planner, streets
+from rapidtask.experiments.results import keep_sweeps, make_results
 from rapidtask.experiments.runs import read_runs
 
-EXPERIMENTS: dict[str, Any] = {
-    "memory-planning": memory_planning,
-    "streetlearn": streetlearn,
-    "analysis": analysis,
+EXPERIMENTS = {
+    "memory-planning": grid.EXPERIMENT,
+    "streetlearn": streets.EXPERIMENT,
+    "analysis": planner.EXPERIMENT,
 }
 
 
@@ -56,19 +54,20 @@ class Figures:
         out = self.out or Path("results") / self.name
         console = Console(stderr=True)
         experiment = EXPERIMENTS[self.name]
-        both_domains = self.name == "analysis"
-        runs = read_runs(self.runs, None if both_domains else self.name)
+        runs = read_runs(self.runs, experiment.domain)
         with console.status("reading agents") as status:
-            settings = {"episodes": self.episodes, "seed": self.seed, "say": status.update}
-            if both_domains:
-                material = gather_analysis(runs, shipped=self.shipped, **settings)
-            else:
-                settings |= {"world": experiment.WORLD, "frames": self.frames}
-                material = gather(runs, shipped=self.shipped, **settings)
+            evaluations = experiment.gather(
+                runs,
+                shipped=self.shipped,
+                episodes=self.episodes,
+                seed=self.seed,
+                frames=self.frames,
+                say=status.update,
+            )
             for table in keep_sweeps(self.sweeps, out):
                 console.print(f"{table}: tried settings", highlight=False)
             command = shlex.join(["rapidtask", *sys.argv[1:]])
-            for result in experiment.run_figures(material, self.only, out, command):
+            for result in make_results(experiment, evaluations, out, command, self.only):
                 entry = result.entry
                 done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
                 console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)

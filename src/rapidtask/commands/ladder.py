@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 from rich.live import Live
 
 from rapidtask.errors import InputError
-from rapidtask.experiments import ladder
-from rapidtask.experiments.ladder import Job, LadderMaterial, list_jobs
+from rapidtask.experiments.planner.ladder import EXPERIMENT, Job, LadderRuns, list_jobs
 from rapidtask.experiments.results import make_results
 from rapidtask.experiments.runs import LoggedRun, read_runs
-from rapidtask.learning.distributed import split_cpu
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_display import RunDisplay
-
-FIGURES: tuple[Any, ...] = (ladder,)
-"""Modules of the kind `results.FigureModule`."""
+from rapidtask.runs.display import RunDisplay
+from rapidtask.runs.distributed import split_cpu
+from rapidtask.runs.run import RunOptions, run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +59,8 @@ class Ladder:
                 train(job, console)
         runs = read_runs([self.runs], "memory-planning")
         with console.status("reading agents") as status:
-            material = self.material(runs, say=status.update)
             command = shlex.join(["rapidtask", *sys.argv[1:]])
-            for result in make_results("Results: the ladder", FIGURES, material, (), self.out, command):
+            for result in make_results(EXPERIMENT, self.gather(runs, status.update), self.out, command):
                 entry = result.entry
                 done = f"not drawn: {entry.missing}" if entry.missing else entry.how
                 console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
@@ -74,12 +70,13 @@ class Ladder:
         """The runs that are still to be trained."""
         holds_any = any(self.runs.glob("*/config.json"))
         runs = read_runs([self.runs], "memory-planning") if holds_any else []
-        return list_jobs(self.material(runs), self.runs)
+        return list_jobs(self.gather(runs), self.runs)
 
-    def material(self, runs: list[LoggedRun], **settings) -> LadderMaterial:
-        """What the figure is made of."""
-        options = {"episodes": self.episodes, "seed": self.seed, "steps": self.steps, "seeds": self.seeds}
-        return LadderMaterial(runs, **options, **settings)
+    def gather(self, runs: list[LoggedRun], say: Callable[[str], None] = lambda text: None) -> LadderRuns:
+        """What the figure is made from."""
+        return LadderRuns(
+            runs, episodes=self.episodes, seed=self.seed, say=say, steps=self.steps, seeds=self.seeds
+        )
 
 
 def train(job: Job, console: Console) -> None:

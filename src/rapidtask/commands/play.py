@@ -17,7 +17,6 @@ from rapidtask.draw import check_drawable, render_ansi, scene_of, symbol
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
-from rapidtask.envs.street_options import street_pool_of
 from rapidtask.keys import read_keys
 from rapidtask.worlds.world import Rules
 
@@ -90,7 +89,7 @@ def play_by_hand(
         The score, which is also printed. Quitting early (q, Ctrl-C) scores the steps taken so far.
     """
     if reveal:
-        check_drawable(environment.rules, street_pool_of(environment))
+        check_drawable(environment.rules, environment.pool.places)
     console = Console() if console is None else console
     action_of = keys_of(environment.rules)
     episode = Episode(environment)
@@ -139,7 +138,7 @@ def _view(episode: Episode, reveal: bool) -> RenderableType:
         "     goal  ",
         (f" {symbol(int(timestep.goal), size)} ", "bold white on red"),
         "\n\n",
-        f"step {episode.steps}/{environment.options.episode_steps}     goals {episode.goals}",
+        f"step {episode.steps}/{environment.episode.episode_steps}     goals {episode.goals}",
         "\n",
         _last_action(episode),
     )

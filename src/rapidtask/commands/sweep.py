@@ -1,26 +1,26 @@
-"""`rapidtask sweep`: search hyper-parameters with many runs, here or on a Ray cluster."""
+"""`rapidtask sweep`: search hyper-parameters with many runs, in one process or many."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
+from rich.table import Table
 
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.learning.run import RunOptions
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.sweeps.search import SearchName
-from rapidtask.sweeps.sweep import SweepOptions, run_sweep, trial_folder
-from rapidtask.sweeps.table import SweepTable, Trial
-from rapidtask.sweeps.workers import LocalWorkers, RayWorkers
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.provenance import training_command
+from rapidtask.runs.run import RunOptions
+
+NUM_ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,62 +36,84 @@ class Sweep:
     recipe: Recipe = "fast"
     """What the options of agent and learning start from."""
     out: Path
-    """Folder of the sweep: its table and a run per trial."""
+    """Folder of the sweep: its study, its table and a run per trial."""
+    space: tuple[str, ...] = ()
+    """What to search: OPTION=A,B,C or OPTION=LOW:HIGH (uniform in the logarithm), files of these, or the name
+    of a recipe for its space; by default that of --recipe."""
     trials: int = 20
     """Points to try; a larger number later adds to the table."""
-    search: SearchName = "random"
-    """At random, or Bayesian (needs rapidtask[sweep])."""
+    search: Literal["random", "bayes"] = "random"
+    """At random, or Bayesian."""
+    prune: bool = False
+    """End trials early that do worse than the median of earlier trials did after as many steps."""
     workers: int = 1
-    """Trials side by side."""
+    """Trials side by side, each in a process of its own."""
+    storage: str | None = None
+    """URL of a database, for several machines with the same --out; by default a file there."""
     steps: int = 300_000
     """Environment steps of each trial."""
     seed: int = 0
     """Seed of the search, and of every trial."""
     evaluation_episodes: int = 500
-    """Episodes on held-out worlds that a trial is scored with at its end."""
+    """Episodes on held-out worlds that a trial is scored with."""
     checkpoint_every: int = 10
     """Iterations between a trial's checkpoints."""
-    ray: str | None = None
-    """Run trials as Ray tasks: address of a cluster, "auto", or "local" (needs rapidtask[cluster])."""
-    cpus_per_trial: float = 1.0
-    """Processors that a Ray task takes."""
-    gpus_per_trial: float = 0.0
-    """Accelerators that a Ray task takes."""
 
     def run(self) -> None:
         """Search until done or stopped."""
         for name in ("trials", "workers"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+        try:
+            from rapidtask.sweeps import study
+            from rapidtask.sweeps.space import read_space, with_point
+        except ModuleNotFoundError as error:
+            if error.name != "optuna":
+                raise
+            raise InputError("sweeps need Optuna: pip install 'rapidtask[sweep]'") from None
         config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
-        run_options = RunOptions(self.checkpoint_every, 1, 0, self.evaluation_episodes)
-        console = Console(stderr=True)
-        workers = LocalWorkers()
-        if self.ray is not None:
-            workers = RayWorkers(self.ray, self.cpus_per_trial, self.gpus_per_trial)
-
-        def show(table: SweepTable, trial: Trial) -> None:
-            how = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.2f} goals per episode"
-            console.print(
-                f"trial {trial.trial} ({len(table.trials)} of {self.trials}): {how}", soft_wrap=True
-            )
-
-        result = run_sweep(
+        sweep = study.Sweep(
             config,
+            read_space(self.space, config),
             self.out,
-            SweepOptions(self.search, self.seed),
-            run_options,
-            workers,
-            num_trials=self.trials,
-            side_by_side=self.workers,
-            show=show,
+            self.trials,
+            RunOptions(self.checkpoint_every, 1, 0, self.evaluation_episodes),
+            self.search,
+            self.prune,
+            self.storage,
         )
-        if result.stopped_by is not None:
-            console.print(f"Stopped. Go on with: {shlex.join(['rapidtask', *sys.argv[1:]])}", soft_wrap=True)
-            sys.exit(128 + result.stopped_by)
-        output = Console()
-        output.print(result.table.for_people())
-        if (best := result.table.best) is not None:
-            output.print(f"Best: {json.dumps(best.options)}", soft_wrap=True, highlight=False)
-            output.print(f"Its run: {trial_folder(self.out, best.trial)}", soft_wrap=True)
-        output.print(f"All trials: {self.out / 'sweep.csv'}", soft_wrap=True)
+        opened = study.open_study(sweep)  # What is wrong is said once, before there are other processes.
+        spawn, num_others = get_context("spawn"), min(self.workers, self.trials) - 1
+        others = [spawn.Process(target=study.work, args=(sweep,), daemon=True) for _ in range(num_others)]
+        for process in others:
+            process.start()
+        stopped_by = study.work(sweep)
+        for process in others:
+            if stopped_by is not None:
+                process.terminate()
+            process.join()
+        if stopped_by is not None:
+            print(f"Stopped. Go on with: {shlex.join(['rapidtask', *sys.argv[1:]])}", file=sys.stderr)
+            sys.exit(128 + stopped_by)
+        trials = study.write_table(opened, self.out)
+        Console().print(table_for_people(f"{self.out}: {len(trials)} trials", trials))
+        print(f"All trials: {self.out / study.TABLE_FILE}")
+        if (best := trials[0]).state.name == "COMPLETE":
+            print(f"The best run: {study.trial_folder(self.out, best.user_attrs[study.RUN])}")
+            again = training_command(with_point(config, best.params))
+            print(f"The same again: {again} --out {shlex.quote(str(self.out / 'best'))}")
+
+
+def table_for_people(title: str, trials: list[Any]) -> Table:
+    """The best of the trials, which come best first, as a table for the terminal."""
+    names = list(trials[0].params)
+    table = Table(title=title, title_justify="left")
+    for heading in ("trial", "goals / episode", "share of oracle", *names):
+        table.add_column(heading.rpartition(".")[2], justify="right")
+    for trial in trials[:NUM_ROWS_SHOWN]:
+        state, share = trial.state.name.lower(), trial.user_attrs.get("oracle_share_last_third")
+        score = f"{trial.value:.2f}" if state == "complete" else state
+        cells = (str(trial.params.get(name, "–"))[:8] for name in names)
+        share = f"{share:.1%}" if isinstance(share, float) else "–"
+        table.add_row(str(trial.user_attrs["run"]), score, share, *cells)
+    return table

@@ -14,10 +14,10 @@ from rich.live import Live
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
 from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.learning.distributed import connect, split_cpu
-from rapidtask.learning.run import RunOptions, run
-from rapidtask.learning.run_config import RunConfig
-from rapidtask.learning.run_display import RunDisplay
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.display import RunDisplay
+from rapidtask.runs.distributed import connect, split_cpu
+from rapidtask.runs.run import RunOptions, run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 
 METERS_PER_DEGREE = 111_195
 
@@ -23,7 +23,7 @@ class Projection:
     """Units of the page, down and to the right, that a degree of latitude and of longitude takes."""
 
     @classmethod
-    def fit(cls, pool: StreetPool, world: int, height: float, width: float) -> Projection:
+    def fit(cls, pool: StreetPlaces, world: int, height: float, width: float) -> Projection:
         """The projection that fits the streets of a world into a height and a width."""
         places = np.concatenate(pool.lines(world))
         middle = (places.min(0) + places.max(0)) / 2
@@ -36,7 +36,7 @@ class Projection:
         """How far down and to the right of the page's middle places are."""
         return (places - self.middle) * self.scale
 
-    def around(self, pool: StreetPool, world: int, reach: float) -> list[Float[np.ndarray, "2 2"]]:
+    def around(self, pool: StreetPlaces, world: int, reach: float) -> list[Float[np.ndarray, "2 2"]]:
         """The ends of the streets of the city around, as far from the page's middle as `reach`."""
         city = pool.cities[pool.city[world]]
         places = np.stack([city.lat, city.lng], axis=1)

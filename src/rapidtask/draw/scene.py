@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from rapidtask.envs.environment import Environment, EnvState
 from rapidtask.envs.episode import Episode, to_numpy
-from rapidtask.envs.street_options import street_pool_of
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 from rapidtask.worlds.world import Rules, WorldError
 
 LETTERS = string.ascii_uppercase + "abcdefghijkmnpqrstuvwxyz" + "123456789" + "#&@%?"
@@ -38,7 +37,7 @@ class Scene:
     """Steps an episode has."""
     goals: int
     """Tasks completed in this episode."""
-    streets: StreetPool | None = None
+    streets: StreetPlaces | None = None
     """Where the states of street worlds are."""
     world: int = 0
     """Which world of `streets` this is."""
@@ -73,9 +72,9 @@ def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], 
         goal=int(goal),
         trail=tuple(trail),
         steps=int(steps),
-        episode_steps=environment.options.episode_steps,
+        episode_steps=environment.episode.episode_steps,
         goals=goals,
-        streets=street_pool_of(environment),
+        streets=environment.pool.places,
         world=int(state.world.index),
     )
 
@@ -100,7 +99,7 @@ def symbol(observation: int, num_observations: int) -> str:
     return "".join(string.ascii_uppercase[digit] for digit in digits)
 
 
-def check_drawable(rules: Rules, streets: StreetPool | None) -> None:
+def check_drawable(rules: Rules, streets: StreetPlaces | None) -> None:
     """Raise a WorldError if no drawing exists for worlds with these rules and streets."""
     if rules.torus_size is None and streets is None:
         raise WorldError(

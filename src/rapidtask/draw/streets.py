@@ -12,7 +12,7 @@ from jaxtyping import UInt8
 from rapidtask.draw.canvas import AGENT, GOAL, INK, PAPER, TRAIL, Canvas, Color, Point, whole_blocks
 from rapidtask.draw.projection import Projection
 from rapidtask.draw.scene import Scene
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 
 CITY: Color = (226, 226, 220)
 STREET: Color = (120, 128, 140)
@@ -70,7 +70,7 @@ def draw_pointer(canvas: Canvas, line: Sequence[Point], color: Color, size: floa
     canvas.disc((x, y), radius, color)
 
 
-def walked_streets(pool: StreetPool, world: int, trail: Sequence[int]) -> list[int]:
+def walked_streets(pool: StreetPlaces, world: int, trail: Sequence[int]) -> list[int]:
     """The states of a trail from which the agent went forward; from the others it turned."""
     tail, head = pool.tail[world], pool.head[world]
     return [

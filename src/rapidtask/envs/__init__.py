@@ -3,6 +3,7 @@
 from rapidtask.envs.environment import Environment, EnvironmentSpec, EnvState, EpisodeOptions, TimeStep
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, make_environment
 from rapidtask.envs.street_options import StreetLearn
+from rapidtask.envs.world_options import WorldOptions
 
 __all__ = [
     "DOMAINS",
@@ -13,5 +14,6 @@ __all__ = [
     "MemoryPlanning",
     "StreetLearn",
     "TimeStep",
+    "WorldOptions",
     "make_environment",
 ]

@@ -25,7 +25,7 @@ from rapidtask.worlds.world import EpisodeWorld, Rules, WorldPool
 
 @dataclass(frozen=True)
 class EpisodeOptions:
-    """What an episode is, apart from its world."""
+    """What an episode is, whatever its world."""
 
     episode_steps: int = 100
     """Steps per episode."""
@@ -33,6 +33,12 @@ class EpisodeOptions:
     """Reward of every step that completes no task."""
     time_limit: Literal["termination", "truncation"] = "termination"
     """Whether the step limit ends the world (discount 0, as released) or only the recording (discount 1)."""
+
+    def __post_init__(self) -> None:
+        if self.episode_steps < 1:
+            raise InputError(f"episode_steps is {self.episode_steps}, expected at least 1")
+        if self.time_limit not in ("termination", "truncation"):
+            raise InputError(f"time_limit is {self.time_limit!r}, expected 'termination' or 'truncation'")
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class TimeStep(eqx.Module):
 
 
 class Environment(eqx.Module):
-    """An RTS environment over a pool of worlds.
+    """An RTS environment: a pool of worlds, and what an episode in one of them is.
 
     - observation: ids of the current state and of the goal state, each an int32 below `num_observations`.
     - action: int32 below `num_actions`.
@@ -95,14 +101,7 @@ class Environment(eqx.Module):
     """
 
     pool: WorldPool
-    options: EpisodeOptions = eqx.field(static=True, default=EpisodeOptions())
-
-    def __check_init__(self) -> None:
-        options = self.options
-        if options.episode_steps < 1:
-            raise InputError(f"episode_steps is {options.episode_steps}, expected at least 1")
-        if options.time_limit not in ("termination", "truncation"):
-            raise InputError(f"time_limit is {options.time_limit!r}, expected 'termination' or 'truncation'")
+    episode: EpisodeOptions = eqx.field(static=True, default=EpisodeOptions())
 
     @property
     def rules(self) -> Rules:
@@ -128,7 +127,7 @@ class Environment(eqx.Module):
     def spec(self) -> EnvironmentSpec:
         """What agents are made for."""
         return EnvironmentSpec(
-            self.num_observations, self.num_actions, self.options.episode_steps, self.has_frames
+            self.num_observations, self.num_actions, self.episode.episode_steps, self.has_frames
         )
 
     def frames_of(self, states: EnvState) -> Int[Array, "B V"] | None:
@@ -170,8 +169,8 @@ class Environment(eqx.Module):
             steps,
             state.key,
         )
-        reward = jnp.where(completed, 1.0, self.options.per_step_reward).astype(jnp.float32)
-        last = steps >= self.options.episode_steps
+        reward = jnp.where(completed, 1.0, self.episode.per_step_reward).astype(jnp.float32)
+        last = steps >= self.episode.episode_steps
         return state, self._timestep(state, action, reward, completed, first=jnp.zeros((), bool), last=last)
 
     def reset_batch(self, keys: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
@@ -180,11 +179,11 @@ class Environment(eqx.Module):
 
     def step_batch(self, states: EnvState, actions: Int[Array, " B"]) -> tuple[EnvState, TimeStep]:
         """Step B environments; those whose episode has ended start their next one instead."""
-        ended = states.steps >= self.options.episode_steps
+        ended = states.steps >= self.episode.episode_steps
         stepped = jax.vmap(self.step)(states, actions)
 
         def restart(stepped: tuple[EnvState, TimeStep]) -> tuple[EnvState, TimeStep]:
-            keys = jax.vmap(lambda key: jax.random.fold_in(key, self.options.episode_steps))(states.key)
+            keys = jax.vmap(lambda key: jax.random.fold_in(key, self.episode.episode_steps))(states.key)
             fresh = self.reset_batch(keys)
             return jax.tree.map(
                 lambda new, old: jnp.where(ended.reshape(ended.shape + (1,) * (new.ndim - 1)), new, old),
@@ -208,7 +207,7 @@ class Environment(eqx.Module):
         return other + (other >= state)
 
     def _timestep(self, state: EnvState, action, reward, completed, *, first, last) -> TimeStep:
-        ends_here = last if self.options.time_limit == "termination" else jnp.zeros((), bool)
+        ends_here = last if self.episode.time_limit == "termination" else jnp.zeros((), bool)
         return TimeStep(
             observation=state.world.observation[state.state],
             goal=state.world.observation[state.goal],

@@ -13,17 +13,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
-
-
-@jax.jit
-def _reset(environment: Environment, key: PRNGKeyArray) -> tuple[EnvState, TimeStep]:
-    return environment.reset(key)
+_reset, _step, _step_batch = (
+    jax.jit(method) for method in (Environment.reset, Environment.step, Environment.step_batch)
+)
 
 
 @jax.jit
@@ -31,14 +29,9 @@ def _reset_next(environment: Environment, state: EnvState) -> tuple[EnvState, Ti
     return environment.reset(next_key(environment, state))
 
 
-@jax.jit
-def _step(environment: Environment, state: EnvState, action: Int[Array, ""]) -> tuple[EnvState, TimeStep]:
-    return environment.step(state, action)
-
-
 def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
     """Key of the episode that follows the given one; the same as in `Environment.step_batch`."""
-    return jax.random.fold_in(state.key, environment.options.episode_steps)
+    return jax.random.fold_in(state.key, environment.episode.episode_steps)
 
 
 def seed_bits(seed: int) -> np.uint32:
@@ -183,8 +176,3 @@ def _reset_some(
 ) -> tuple[EnvState, TimeStep]:
     following = jax.vmap(lambda state: next_key(environment, state))(states)
     return environment.reset_batch(jnp.where(seeded, jax.vmap(jax.random.key)(bits), following))
-
-
-@jax.jit
-def _step_batch(environment: Environment, states: EnvState, actions: Any) -> tuple[EnvState, TimeStep]:
-    return environment.step_batch(states, actions)

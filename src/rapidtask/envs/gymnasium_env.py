@@ -32,8 +32,7 @@ from gymnasium.vector.utils import batch_space
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, observe
-from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.envs.street_options import StreetLearn, street_pool_of
+from rapidtask.envs.registry import make_environment
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
@@ -69,6 +68,7 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in a new world."""
+        _refuse_options(options)
         super().reset(seed=seed)
         if seed is None and self._episode.state is None:
             seed = _draw_seed(self.np_random)
@@ -137,8 +137,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode in every environment; a whole number s seeds environment i with s + i."""
-        if options and "reset_mask" in options:
-            raise InputError("reset_mask is not supported: environments that end restart by themselves")
+        _refuse_options(options)
         if isinstance(seed, Sequence):
             seeds = list(seed)
         else:
@@ -195,42 +194,27 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             self._trails[i] = extend_trail(self._trails[i], place, begins)
 
 
-class MemoryPlanningEnv(RapidTaskEnv):
-    """`rapidtask/MemoryPlanning-v0`: one Memory&Planning Game."""
-
-    def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        """Build the game; the options are the fields of `rapidtask.envs.MemoryPlanning`."""
-        super().__init__(MemoryPlanning(**options).make(), render_mode)
+def make_env(world: str, render_mode: str | None = None, **options: Any) -> RapidTaskEnv:
+    """What `gymnasium.make` calls: the environment of a domain, with the fields of its options."""
+    return RapidTaskEnv(make_environment(world, **options), render_mode)
 
 
-class MemoryPlanningVectorEnv(RapidTaskVectorEnv):
-    """`rapidtask/MemoryPlanning-v0` with `make_vec`: a batch of Memory&Planning Games."""
-
-    def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
-        """Build the games; the options are the fields of `rapidtask.envs.MemoryPlanning`."""
-        super().__init__(MemoryPlanning(**options).make(), num_envs, render_mode)
-
-
-class StreetLearnEnv(RapidTaskEnv):
-    """`rapidtask/OneShotStreetLearn-v0`: One-Shot StreetLearn."""
-
-    def __init__(self, render_mode: str | None = None, **options: Any) -> None:
-        """Build the environment; the options are the fields of `rapidtask.envs.StreetLearn`."""
-        super().__init__(StreetLearn(**options).make(), render_mode)
-
-
-class StreetLearnVectorEnv(RapidTaskVectorEnv):
-    """`rapidtask/OneShotStreetLearn-v0` with `make_vec`: a batch, each in a neighbourhood of its own."""
-
-    def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
-        """Build the environments; the options are the fields of `rapidtask.envs.StreetLearn`."""
-        super().__init__(StreetLearn(**options).make(), num_envs, render_mode)
+def make_vector_env(
+    world: str, num_envs: int = 1, render_mode: str | None = None, **options: Any
+) -> RapidTaskVectorEnv:
+    """What `gymnasium.make_vec` calls: a batch, each environment in a world of its own."""
+    return RapidTaskVectorEnv(make_environment(world, **options), num_envs, render_mode)
 
 
 def _ends(timestep: TimeStep) -> tuple[np.ndarray, np.ndarray]:
     """Terminated and truncated: the discount tells which of the two a last timestep is."""
     last, terminal = np.asarray(timestep.last), np.asarray(timestep.discount) == 0
     return last & terminal, last & ~terminal
+
+
+def _refuse_options(options: dict[str, Any] | None) -> None:
+    if options:
+        raise InputError(f"options: reset knows none, so {', '.join(map(repr, options))} would do nothing")
 
 
 def _draw(
@@ -256,4 +240,4 @@ def _check_render_mode(environment: Environment, render_mode: str | None) -> Non
         )
     from rapidtask.draw import check_drawable
 
-    check_drawable(environment.rules, street_pool_of(environment))
+    check_drawable(environment.rules, environment.pool.places)

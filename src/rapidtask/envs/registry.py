@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
+from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.street_options import StreetLearn
+from rapidtask.envs.world_options import WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import ACTIONS, make_memory_planning
-
-
-class WorldOptions(Protocol):
-    """Options of a domain: a dataclass that can make its environment."""
-
-    @property
-    def spec(self) -> EnvironmentSpec:
-        """The shape of the environment, which is not built for it."""
-        ...
-
-    def make(self) -> Environment:
-        """Build the environment."""
-        ...
-
-    def held_out(self) -> WorldOptions:
-        """The same options for worlds that are kept for evaluation."""
-        ...
+from rapidtask.worlds.world import WorldPool
 
 
 @dataclass(frozen=True)
-class MemoryPlanning(EpisodeOptions):
+class MemoryPlanning(WorldOptions):
     """The Memory&Planning Game: an N×N torus with new symbols in every episode."""
 
     size: int = 4
@@ -42,13 +27,9 @@ class MemoryPlanning(EpisodeOptions):
         """The shape of the environment: a symbol for each cell."""
         return EnvironmentSpec(self.size**2, len(ACTIONS), self.episode_steps)
 
-    def make(self) -> Environment:
-        """Build the environment."""
-        return Environment(make_memory_planning(self.size, respawn=self.respawn), self)
-
-    def held_out(self) -> MemoryPlanning:
-        """The same: 16! worlds are not met twice."""
-        return self
+    def sample(self) -> WorldPool:
+        """One torus; its N² symbols are permuted anew in each episode, so no world is met twice."""
+        return make_memory_planning(self.size, respawn=self.respawn)
 
 
 DOMAINS: dict[str, type] = {"memory-planning": MemoryPlanning, "streetlearn": StreetLearn}

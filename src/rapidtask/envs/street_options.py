@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.envs.environment import Environment, EnvironmentSpec, EpisodeOptions
-from rapidtask.views.pixel_worlds import attach_frames
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import RULES, StreetPool, sample_pool
+from rapidtask.envs.environment import EnvironmentSpec
+from rapidtask.envs.world_options import WorldOptions
+from rapidtask.worlds.pixel_worlds import attach_frames
+from rapidtask.worlds.streets import RULES, NeighbourhoodOptions, StreetPool, StreetPoolStream, sample_pool
 
 POOL_ENTRIES = 16_000_000
 """Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""
@@ -23,7 +20,7 @@ PIXEL_WORLDS = 256
 
 
 @dataclass(frozen=True)
-class StreetLearn(EpisodeOptions):
+class StreetLearn(WorldOptions):
     """One-Shot StreetLearn: a new neighbourhood of a city in every episode, walked street by street."""
 
     episode_steps: int = 200
@@ -73,10 +70,7 @@ class StreetLearn(EpisodeOptions):
         return min(4096, max(64, POOL_ENTRIES // self.neighbourhoods.slots**2))
 
     def sample(self) -> StreetPool:
-        """The pool with the places of its states, for maps and views: pool 0 of `stream()`.
-
-        A function of the options, and kept in memory: whoever holds an environment can draw its map.
-        """
+        """Pool 0 of `stream()`: a function of the options, kept in memory."""
         return _sample(self, load_cities(self.city, self.cities))
 
     def stream(self, *seeds: int) -> StreetPoolStream:
@@ -97,21 +91,8 @@ class StreetLearn(EpisodeOptions):
         """The same options in the held-out city."""
         return replace(self, city=HELD_OUT_GROUP)
 
-    def make(self) -> Environment:
-        """Build the environment."""
-        return Environment(self.sample().pool, self)
-
 
 @lru_cache(maxsize=8)
 def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:
     # The cities are part of the key: what a name stands for can change with the directory.
     return options._finish(sample_pool(cities, options.num_worlds, (options.seed, 0), options.neighbourhoods))
-
-
-def street_pool_of(environment: Environment) -> StreetPool | None:
-    """The places of an environment's states; None if it is no street world, or its pool another than made."""
-    if not isinstance(environment.options, StreetLearn):
-        return None
-    made = environment.options.sample()
-    ours, theirs = made.pool.worlds.next_state, environment.pool.worlds.next_state
-    return made if ours is theirs or np.array_equal(ours, theirs) else None

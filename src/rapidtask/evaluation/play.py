@@ -76,7 +76,7 @@ def play_batch(environment: Environment, policy: Policy, keys: PRNGKeyArray) -> 
         return (states, timestep, memory), (timestep, states.state, states.goal)
 
     carry = (start, first, policy.start_batch(start))
-    _, later = jax.lax.scan(step, carry, jnp.arange(environment.options.episode_steps))
+    _, later = jax.lax.scan(step, carry, jnp.arange(environment.episode.episode_steps))
     join = lambda first, later: jnp.concatenate([first[None], later])  # noqa: E731
     return Episodes(
         *jax.tree.map(join, (first, start.state, start.goal), later),

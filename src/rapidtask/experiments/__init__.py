@@ -1,1 +1,1 @@
-"""Experiments: one module per figure, with its settings, its table and its plot; one way to write results."""
+"""Experiments: what figures are, what they are made from, how they are written; and the figures."""

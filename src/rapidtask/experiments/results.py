@@ -1,57 +1,29 @@
-"""The one way to write results: each a table (CSV) and a figure (PNG, SVG), and a README of how they came."""
+"""Makes and writes results: each a table (CSV) and a figure (PNG, SVG), and a README of how they came."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import matplotlib
-from matplotlib.figure import Figure
 
 from rapidtask.errors import InputError
-from rapidtask.experiments.material import Material, NotAvailable, Rows
+from rapidtask.experiments import style
+from rapidtask.experiments.evaluations import Evaluations
+from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
 from rapidtask.experiments.runs import LoggedRun
-from rapidtask.experiments.style import SETTINGS
-from rapidtask.learning.checkpoint import write_atomically
-from rapidtask.provenance import describe_commit, describe_machine, today, training_command
+from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
 
 INDEX = "index.json"
 """What is known of each figure of a results folder, kept so that figures can be made one by one."""
-
-
-class FigureModule(Protocol):
-    """A module of one figure."""
-
-    NAME: str
-    """Name of its files."""
-    TITLE: str
-    CAPTION: str
-    """What is to be seen, and how it was measured."""
-
-    def table(self, material: Material) -> Rows:
-        """Measure. Raises `NotAvailable` if the material lacks what the figure shows."""
-        ...
-
-    def plot(self, rows: Rows) -> Figure:
-        """Draw the table."""
-        ...
-
-
-@dataclass(frozen=True)
-class Retitled:
-    """A figure of one experiment in another: other words, and maybe another table."""
-
-    NAME: str
-    TITLE: str
-    CAPTION: str
-    table: Callable[[Material], Rows]
-    plot: Callable[[Rows], Figure]
 
 
 @dataclass(frozen=True)
@@ -73,7 +45,7 @@ class Entry:
     commit: str
     date: str
     how: str = ""
-    """How it was measured, if not in episodes."""
+    """How it was measured; results before 2026-11-17 leave it out if in episodes."""
 
 
 @dataclass(frozen=True)
@@ -81,82 +53,77 @@ class Result:
     """A figure that was made."""
 
     entry: Entry
-    rows: Rows
-    figure: Figure | None
+    rows: Table
+    drawing: Drawing | None
 
 
-def make_result(module: FigureModule, material: Material, command: str) -> Result:
+def make_result(figure: Figure[Any], evaluations: Evaluations, command: str) -> Result:
     """Measure and draw one figure."""
     began = time.perf_counter()
-    rows, figure, missing = [], None, ""
+    rows, drawing, missing = [], None, ""
     try:
-        rows = module.table(material)
-        figure = draw(module, rows)
+        rows = figure.table(evaluations)
+        drawing = draw(figure, rows)
     except NotAvailable as reason:
         missing = str(reason)
     entry = Entry(
-        module.NAME,
-        module.TITLE,
-        module.CAPTION,
+        figure.name,
+        figure.title,
+        figure.caption,
         missing,
         command,
-        material.episodes,
-        material.seed,
+        evaluations.episodes,
+        evaluations.seed,
         round(time.perf_counter() - began, 1),
-        {label: contender.source for label, contender in material.contenders.items()},
+        {label: trained.source for label, trained in evaluations.agents.items()},
         describe_machine(),
         describe_commit(),
         today(),
-        getattr(material, "how", ""),
+        evaluations.how,
     )
-    return Result(entry, rows, figure)
+    return Result(entry, rows, drawing)
 
 
 def make_results(
-    title: str,
-    figures: Sequence[FigureModule],
-    material: Material,
-    only: Sequence[str],
-    out: Path,
-    command: str,
+    experiment: Experiment, evaluations: Evaluations, out: Path, command: str, only: Sequence[str] = ()
 ) -> Iterator[Result]:
     """Make the figures of an experiment, all or those named, and write each as soon as it is done."""
-    names = [figure.NAME for figure in figures]
+    names = [figure.name for figure in experiment.figures]
     for name in only:
         if name not in names:
             raise InputError(f"--only: unknown figure {name!r}; known: {', '.join(names)}")
-    for figure in figures:
-        if not only or figure.NAME in only:
-            result = make_result(figure, material, command)
+    for figure in experiment.figures:
+        if not only or figure.name in only:
+            result = make_result(figure, evaluations, command)
             write_result(result, out)
-            write_readme(title, names, material.runs, out)
+            write_readme(experiment.title, names, evaluations.runs, out)
             yield result
 
 
-def draw(module: FigureModule, rows: Rows) -> Figure:
+def draw(figure: Figure[Any], rows: Table) -> Drawing:
     """Draw a figure in the common style."""
-    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
-        figure = module.plot(rows)
-        figure.canvas.draw()  # what is laid out under the style keeps it
-        return figure
+    with matplotlib.rc_context(style.SETTINGS):  # pyright: ignore[reportArgumentType]
+        drawing = figure.plot(rows)
+        drawing.canvas.draw()  # what is laid out under the style keeps it
+        return drawing
 
 
-def figure_bytes(figure: Figure, kind: str, dpi: int = 200) -> bytes:
-    """A figure as a file's content: png or svg; equal figures give equal bytes."""
+def drawing_bytes(drawing: Drawing, kind: str, dpi: int = 200) -> bytes:
+    """A drawing as a file's content: png or svg; equal drawings give equal bytes."""
     buffer = io.BytesIO()
     metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-    with matplotlib.rc_context(SETTINGS):  # pyright: ignore[reportArgumentType]
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, facecolor="white")
+    with matplotlib.rc_context(style.SETTINGS):  # pyright: ignore[reportArgumentType]
+        drawing.savefig(buffer, format=kind, dpi=dpi, metadata=metadata, facecolor="white")
     return buffer.getvalue()
 
 
 def write_result(result: Result, out: Path) -> None:
     """Write a result's table and figure, and note it in the folder's index."""
     name = result.entry.name
-    if result.figure is not None:
+    if result.drawing is not None:
         write_atomically(out / f"{name}.csv", csv_text(result.rows).encode())
         for kind in ("png", "svg"):
-            write_atomically(out / f"{name}.{kind}", figure_bytes(result.figure, kind))
+            write_atomically(out / f"{name}.{kind}", drawing_bytes(result.drawing, kind))
     index = read_index(out) | {name: asdict(result.entry)}
     write_atomically(out / INDEX, (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode())
 
@@ -167,7 +134,7 @@ def read_index(out: Path) -> dict[str, dict]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def csv_text(rows: Rows) -> str:
+def csv_text(rows: Table) -> str:
     """A table as CSV: columns in order of first appearance, numbers with 6 digits."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     buffer = io.StringIO()
@@ -231,3 +198,17 @@ def _markdown(path: Path) -> list[str]:
         *cells, command = row
         lines.append("| " + " | ".join([*cells, f"`{command}`"]) + " |")
     return lines
+
+
+def keep_sweeps(folders: Sequence[Path], out: Path) -> list[Path]:
+    """Copy the tables of tried settings of sweeps into the results."""
+    kept: list[Path] = []
+    for folder in folders:
+        table = folder / "sweep.csv"
+        if not table.is_file():
+            raise InputError(f"--sweeps: {folder} holds no sweep.csv")
+        target = out / "sweeps" / f"{folder.name}.csv"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(table, target)
+        kept.append(target)
+    return kept

@@ -10,8 +10,8 @@ from pathlib import Path
 from rapidtask.envs.registry import domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run_config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.logs import read_log
 
 AGENT_LABELS = {"epn": "EPN", "lstm": "LSTM", "merlin": "MERLIN", "mra": "MRA"}
 PIXELS = ", pixels"
@@ -81,18 +81,13 @@ def kind_label(config: RunConfig) -> str:
 def _street_variant(config: RunConfig, world: StreetLearn) -> str:
     """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
     variant = ""
-    if thinks_at_random(config):
+    if config.learning.random_iterations:
         variant += ", random iterations"
     elif (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
         variant += f", {iterations} iteration{'s' if iterations != 1 else ''}"
     if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
         variant += f", {intersections} intersections"
     return variant + (PIXELS if world.frames is not None else "")
-
-
-def thinks_at_random(config: RunConfig) -> bool:
-    """Whether the number of planner iterations was drawn anew in training."""
-    return any(bool(getattr(part, "random_iterations", False)) for part in (config.agent, config.learning))
 
 
 def read_run(folder: Path) -> LoggedRun:

@@ -1,1 +1,1 @@
-"""Learning: rollouts, V-trace actor-critic, optimisers, checkpoints and logs."""
+"""Learning: recipes, rollouts, V-trace actor-critic, optimisers and updates."""

@@ -63,7 +63,7 @@ def start_actors(
     env_keys, action_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
     env_states, timestep = environment.reset_batch(env_keys)
     if stagger:
-        cut = jnp.arange(len(keys)) * environment.options.episode_steps // len(keys)
+        cut = jnp.arange(len(keys)) * environment.episode.episode_steps // len(keys)
         env_states = eqx.tree_at(lambda s: s.steps, env_states, cut.astype(jnp.int32))
     steps = jnp.zeros(len(keys), jnp.int32)
     return Actors(env_states, timestep, agent.initial_state(len(keys)), action_keys, steps)

@@ -65,7 +65,7 @@ class Trainer:
         devices = jax.devices()
         per_device = share_of_device(config, len(devices))
         self.config = config
-        whole = environment.options.episode_steps + 1
+        whole = environment.episode.episode_steps + 1
         if environment.has_frames and config.rollout_steps not in (None, whole):
             # The frames of a rollout are those of one world per environment.
             raise InputError(f"rollout_steps: with frames a rollout is one whole episode, {whole} steps")
@@ -130,7 +130,7 @@ class Trainer:
         goals, steps = rollout.timesteps.completed[1:].sum(), rollout.happened.sum()
         if self.mesh is not None:
             goals, steps = jax.lax.psum((goals, steps), DEVICES)
-        metrics |= {"goals_per_episode": environment.options.episode_steps * goals / jnp.maximum(steps, 1.0)}
+        metrics |= {"goals_per_episode": environment.episode.episode_steps * goals / jnp.maximum(steps, 1.0)}
         return TrainState(learner, actors, state.key, state.iteration + 1), metrics
 
     def _iterate_sharded(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:

@@ -82,6 +82,7 @@ class Updater:
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(agent: Agent, index: Int[Array, "C S"]) -> Computed:
+            assert isinstance(agent, EpisodicAgent)
             # One program for all chunks; each runs it with as few slots as its memories need.
             chunks = jax.lax.map(
                 lambda i: self._chunk_gradient(
@@ -97,7 +98,11 @@ class Updater:
         return self._minibatches(state, order, compute)
 
     def _chunk_gradient(
-        self, agent: Agent, samples: Samples, views: Embeddings | None, entropy_weight: Float[Array, ""]
+        self,
+        agent: EpisodicAgent,
+        samples: Samples,
+        views: Embeddings | None,
+        entropy_weight: Float[Array, ""],
     ) -> tuple[Any, Metrics]:
         def compute(memory: Memory) -> tuple[Any, Metrics]:
             cut = eqx.tree_at(lambda s: s.memory, samples, memory)

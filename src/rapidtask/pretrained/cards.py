@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import SUFFIX, write_atomically
+from rapidtask.runs.checkpoint import SUFFIX, write_atomically
 
 FOLDER = Path(__file__).parent
 """Where the weights and cards of the shipped agents are."""

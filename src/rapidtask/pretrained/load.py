@@ -13,10 +13,10 @@ import numpy as np
 from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
-from rapidtask.learning.agent_files import load_agent
-from rapidtask.learning.checkpoint import CheckpointError, named_arrays, read_checkpoint, restore
-from rapidtask.learning.run_config import RunConfig, agent_name, run_config_from_json
 from rapidtask.pretrained.cards import find_pretrained
+from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.checkpoint import CheckpointError, named_arrays, read_checkpoint, restore
+from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
 
 
 def load_pretrained(

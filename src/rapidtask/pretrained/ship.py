@@ -21,14 +21,14 @@ from rapidtask.agents.agent import Agent
 from rapidtask.envs.registry import domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores, evaluate
-from rapidtask.learning.agent_files import AGENT_FILE, load_agent
-from rapidtask.learning.checkpoint import save_checkpoint
-from rapidtask.learning.logs import read_log
-from rapidtask.learning.run_config import RunConfig, agent_name
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import Card, weights_path, write_card
 from rapidtask.pretrained.load import load_pretrained
-from rapidtask.provenance import describe_commit, describe_machine, today, training_command
+from rapidtask.runs.agent_files import AGENT_FILE, load_agent
+from rapidtask.runs.checkpoint import save_checkpoint
+from rapidtask.runs.config import RunConfig, agent_name
+from rapidtask.runs.logs import read_log
+from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
 
 LARGE = 1_000_000
 """Bytes above which a shipped file is remarked on."""

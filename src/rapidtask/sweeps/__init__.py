@@ -1,1 +1,1 @@
-"""Sweeps: a search over hyper-parameters as many runs, on this machine or on a Ray cluster."""
+"""Sweeps: a search over hyper-parameters as an Optuna study whose trials are training runs."""

@@ -18,7 +18,7 @@ from rapidtask.agents.epn import EPN
 from rapidtask.agents.planner import AllToAll
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.errors import InputError
-from rapidtask.learning.checkpoint import named_arrays
+from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = {
     *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),

@@ -10,19 +10,18 @@ from jaxtyping import UInt8
 from PIL import Image
 
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.street_options import street_pool_of
-from rapidtask.views.frame_store import half_edges_of
 from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import half_edges_of
 
 
 def render_street_views(environment: Environment, world: int) -> UInt8[np.ndarray, "S 84 84 3"] | None:
     """The view of each state of a street world, rendered from the streets; None for other worlds."""
-    pool = street_pool_of(environment)
-    if pool is None:
+    places = environment.pool.places
+    if places is None:
         return None
-    count = int(pool.pool.worlds.num_states[world])
-    city = pool.cities[pool.city[world]]
-    tail, first = pool.tail[world, :count], pool.first[world, :count]
+    count = places.num_states[world]
+    city = places.cities[places.city[world]]
+    tail, first = places.tail[world, :count], places.first[world, :count]
     return RenderedFrames(city).make(half_edges_of(city, tail, first))
 
 

@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.street_options import street_pool_of
-from rapidtask.worlds.streets import StreetPool
+from rapidtask.worlds.streets import StreetPlaces
 
 SIDE = 1000.0
 """Side of the square that maps are drawn in, in units of the page's drawing."""
@@ -42,7 +41,7 @@ def describe_world(environment: Environment, world: int, labels: Int[np.ndarray,
         "labels": labels[:count].tolist(),
         "alphabet": [symbol(i, vocabulary) for i in range(vocabulary)],
         "shuffles": environment.pool.shuffle_observations,
-        "episode_steps": environment.options.episode_steps,
+        "episode_steps": environment.episode.episode_steps,
         "map": describe_map(environment, world, next_state[:, : rules.num_moves]),
     }
 
@@ -51,34 +50,33 @@ def describe_map(environment: Environment, world: int, moves: Int[np.ndarray, "S
     """The drawing of a world, in a square of side `SIDE`, y downwards."""
     if environment.rules.torus_size is not None:
         return {"kind": "torus", "size": environment.rules.torus_size}
-    streets = street_pool_of(environment)
-    if streets is not None:
-        return street_map(streets, world)
+    if environment.pool.places is not None:
+        return street_map(environment.pool.places, world)
     return {"kind": "graph", "places": graph_places(moves).round(1).tolist()}
 
 
-def street_map(pool: StreetPool, world: int) -> dict[str, Any]:
+def street_map(places: StreetPlaces, world: int) -> dict[str, Any]:
     """Lines of the streets that each state faces, the node it is at, and the city around them."""
-    lines, room = pool.lines(world), SIDE - 2 * ROOM
-    projection = Projection.fit(pool, world, room, room)
+    lines, room = places.lines(world), SIDE - 2 * ROOM
+    projection = Projection.fit(places, world, room, room)
 
     def on_page(places: Float[np.ndarray, "P 2"]) -> Float[np.ndarray, "P 2"]:
         return SIDE / 2 + projection(places)[:, ::-1]
 
-    nodes = pool.tail[world, : len(lines)]
+    nodes = places.tail[world, : len(lines)]
     _, first = np.unique(nodes, return_index=True)
     junctions = on_page(np.array([lines[state][0] for state in first]))
     moved = spread_apart(junctions)
 
-    def to_page(places: Float[np.ndarray, "P 2"]) -> list[list[float]]:
-        return warp(on_page(places), junctions, moved).round(1).tolist()
+    def to_page(points: Float[np.ndarray, "P 2"]) -> list[list[float]]:
+        return warp(on_page(points), junctions, moved).round(1).tolist()
 
     return {
         "kind": "streets",
-        "city": pool.cities[pool.city[world]].name,
+        "city": places.cities[places.city[world]].name,
         "nodes": nodes.tolist(),
         "lines": [to_page(line) for line in lines],
-        "around": [to_page(street) for street in projection.around(pool, world, SIDE / 2)],
+        "around": [to_page(street) for street in projection.around(places, world, SIDE / 2)],
         "meters": room * projection.unit_meters,
     }
 

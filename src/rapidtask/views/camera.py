@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.spatial import KDTree
 
-FRAME_SIZE = 84
-"""Pixels a side of a view."""
+from rapidtask.views.geometry import Table
+from rapidtask.worlds.frame_store import FRAME_SIZE
+
 FIELD_OF_VIEW = 60.0
 """Degrees, across and up."""
 SAMPLES = 2
@@ -42,9 +44,15 @@ class Camera:
         step = points - self.place
         return (step @ self.ahead).astype(np.float32), (step @ self.right).astype(np.float32)
 
+    def within(self, tree: KDTree, distance: float, reach: float = 0.0) -> Int[np.ndarray, " N"]:
+        """Which of a tree's places may be seen within a distance; `reach`: what is there extends so far."""
+        # Half of the distance ahead is the middle of what is seen.
+        middle = self.place + self.ahead * (distance / 2)
+        return np.array(tree.query_ball_point(middle, 0.62 * distance + reach, return_sorted=True), np.int64)
+
 
 @dataclass(frozen=True, eq=False)
-class WallHits:
+class WallHits(Table):
     """What the ray of each column meets."""
 
     depth: Float[np.ndarray, " C"]

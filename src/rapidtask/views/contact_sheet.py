@@ -12,72 +12,70 @@ from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
 from rapidtask.errors import InputError
-from rapidtask.views.frame_store import FrameStore, half_edges_of
 from rapidtask.views.sources import choose_source
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.frame_store import FrameStore, half_edges_of
+from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
 """Colours of the city, the neighbourhood, and the directions of the views."""
+NUMBER = {"ha": "center", "va": "center", "fontsize": 11, "fontweight": "bold", "color": ARROW}
+DISC = {"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 COLUMNS, MOST = 4, 12
 """Views a row, and at most in all."""
 
 
-def choose_states(pool: StreetPool) -> Int[np.ndarray, " V"]:
+def choose_states(places: StreetPlaces) -> Int[np.ndarray, " V"]:
     """The states of the pool's first world that a sheet shows: whole nodes, so that turns can be compared."""
-    count = int(pool.pool.worlds.num_states[0])
-    nodes, sizes = np.unique(pool.tail[0, :count], return_counts=True)
+    tails = places.tail[0, : places.num_states[0]]
+    nodes, sizes = np.unique(tails, return_counts=True)
     chosen: list[int] = []
     for node in nodes[np.argsort(-sizes, kind="stable")]:
-        states = np.flatnonzero(pool.tail[0, :count] == node).tolist()
+        states = np.flatnonzero(tails == node).tolist()
         if len(chosen) + len(states) <= MOST:
             chosen += states
     return np.array(chosen, np.int64)
 
 
 def draw_sheet(
-    pool: StreetPool, states: Int[np.ndarray, " V"], frames: UInt8[np.ndarray, "V H W 3"], title: str
+    places: StreetPlaces, states: Int[np.ndarray, " V"], frames: UInt8[np.ndarray, "V H W 3"], title: str
 ) -> Figure:
     """The map of the pool's first world with numbered arrows, and the view along each of them."""
-    city = pool.cities[pool.city[0]]
-    lines = [line[:, ::-1] for line in pool.lines(0)]
+    city, nodes = places.cities[places.city[0]], places.tail[0, states]
+    bearings = city.bearings[half_edges_of(city, nodes, places.first[0, states])]
     rows = -(-len(states) // COLUMNS)
     figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1, 1.5))
-    map_part, view_part = parts
-    axes = map_part.subplots()
+    _draw_map(parts[0].subplots(), places, nodes, bearings)
+    parts[0].axes[0].set_title(title)
+    grid = parts[1].subplots(rows, COLUMNS, squeeze=False).ravel()
+    for axes in grid:
+        axes.set_axis_off()
+    for i, (axes, frame) in enumerate(zip(grid, frames, strict=False)):
+        axes.imshow(frame, interpolation="bicubic")
+        axes.set_title(f"{i + 1}: node {nodes[i]}, {np.degrees(bearings[i]) % 360:.0f}°", fontsize=9)
+    return figure
+
+
+def _draw_map(axes: Any, places: StreetPlaces, nodes: np.ndarray, bearings: np.ndarray) -> None:
+    """The streets around the pool's first world, and a numbered arrow from each node along its bearing."""
+    city = places.cities[places.city[0]]
+    lines = [line[:, ::-1] for line in places.lines(0)]
     everything = np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2)
     axes.add_collection(LineCollection(list(everything), colors=STREETS, linewidths=1.5))
     axes.add_collection(LineCollection(lines, colors=NEAR, linewidths=3))
     low, high = np.concatenate(lines).min(0), np.concatenate(lines).max(0)
     size = (high - low).max()
-    for number, state in enumerate(states.tolist(), 1):
-        node = np.array([city.lng[pool.tail[0, state]], city.lat[pool.tail[0, state]]])
-        towards = np.array([city.lng[pool.first[0, state]], city.lat[pool.first[0, state]]])
-        wide = np.array([np.cos(np.radians(city.lat.mean())), 1.0])
-        step = (towards - node) * wide
-        step = step / max(float(np.hypot(*step)), 1e-12) * size * 0.06 / wide
-        axes.annotate("", node + step, node, arrowprops={"arrowstyle": "-|>", "color": ARROW, "lw": 1.6})
-        axes.annotate(
-            str(number), node + 1.45 * step, ha="center", va="center", fontsize=11, fontweight="bold",
-            color=ARROW,
-            bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
-        )  # fmt: skip
+    # Degrees of longitude are shorter than those of latitude.
+    wide = np.array([np.cos(np.radians(city.lat.mean())), 1.0])
+    for number, (node, bearing) in enumerate(zip(nodes, bearings, strict=True), 1):
+        place = np.array([city.lng[node], city.lat[node]])
+        step = np.array([np.sin(bearing), np.cos(bearing)]) * size * 0.06 / wide
+        axes.annotate("", place + step, place, arrowprops={"arrowstyle": "-|>", "color": ARROW, "lw": 1.6})
+        axes.annotate(str(number), place + 1.45 * step, bbox=DISC, **NUMBER)
     axes.set_xlim(low[0] - 0.14 * size, high[0] + 0.14 * size)
     axes.set_ylim(low[1] - 0.14 * size, high[1] + 0.14 * size)
-    axes.set_aspect(1 / np.cos(np.radians(city.lat.mean())))
+    axes.set_aspect(1 / wide[0])
     axes.set_axis_off()
-    axes.set_title(title)
-    grid = np.atleast_1d(view_part.subplots(rows, COLUMNS, squeeze=False)).ravel()
-    for place in grid:
-        place.set_axis_off()
-    for number, (state, frame, place) in enumerate(zip(states.tolist(), frames, grid, strict=False), 1):
-        node, towards = int(pool.tail[0, state]), int(pool.first[0, state])
-        here = slice(city.offsets[node], city.offsets[node + 1])
-        bearing = city.bearings[here][city.neighbours[here] == towards][0]
-        place.imshow(frame, interpolation="bicubic")
-        place.set_title(f"{number}: node {node}, {np.degrees(bearing) % 360:.0f}°", fontsize=9)
-    return figure
 
 
 def sheet_of_city(
@@ -98,16 +96,15 @@ def sheet_of_city(
         hour: hour of the day of rendered views.
     """
     city = entry.load()
-    pool = sample_pool([city], 1, seed, options)
-    states = choose_states(pool)
-    node, first = pool.tail[0, states], pool.first[0, states]
+    places = sample_pool([city], 1, seed, options).places
+    states = choose_states(places)
+    node, first = places.tail[0, states], places.first[0, states]
     if frames is None:
         source = choose_source(entry, hour)
-        views = source.make(half_edges_of(city, node, first))
-        origin = source.version
-    else:
-        if hour is not None:
-            raise InputError("--hour: the views of a frame store have their light already")
+        views, origin = source.make(half_edges_of(city, node, first)), source.version
+    elif hour is None:
         store = FrameStore(frames / city.name)
         views, origin = store.frames[store.find(city, node, first)], store.info.renderer
-    return draw_sheet(pool, states, views, f"{city.name}: {origin}")
+    else:
+        raise InputError("--hour: the views of a frame store have their light already")
+    return draw_sheet(places, states, views, f"{city.name}: {origin}")

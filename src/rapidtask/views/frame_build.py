@@ -12,19 +12,20 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Int
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import track
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.camera import FRAME_SIZE
-from rapidtask.views.frame_store import (
+from rapidtask.views.sources import FrameSource
+from rapidtask.worlds.frame_store import (
     CHUNK,
+    FRAME_SIZE,
     FRAMES,
     HALF_EDGES,
     FrameError,
@@ -35,7 +36,6 @@ from rapidtask.views.frame_store import (
     read_info,
     write_info,
 )
-from rapidtask.views.sources import FrameSource
 
 Which = Literal["all", "junctions"]
 DONE, LOCK = "done.txt", "lock"
@@ -90,101 +90,95 @@ def build_store(
         if not store.info.same_views(info):
             raise FrameError(f"{final}: holds other frames already; remove it, or choose another --out")
         return store
-    building = final.with_name(f"{final.name}.building")
+    build = Build(final.with_name(f"{final.name}.building"), source, half_edges)
     try:
-        building.mkdir(parents=True, exist_ok=True)
-        with _lock(building):
-            sums = _prepare(building, info, half_edges)
-            _fill(building, source, half_edges, sums, workers, console)
-            write_info(building, dataclasses.replace(info, checksums=tuple(sums[i] for i in sorted(sums))))
-            (building / DONE).unlink()
-            (building / LOCK).unlink(missing_ok=True)
-            building.rename(final)
+        build.folder.mkdir(parents=True, exist_ok=True)
+        with _lock(build.folder):
+            sums = _fill(build, _prepare(build, info), workers, console)
+            write_info(build.folder, dataclasses.replace(info, checksums=sums))
+            (build.folder / DONE).unlink()
+            (build.folder / LOCK).unlink(missing_ok=True)
+            build.folder.rename(final)
     except OSError as error:
-        raise FrameError(f"{building}: cannot be written ({error.strerror or error})") from error
+        raise FrameError(f"{build.folder}: cannot be written ({error.strerror or error})") from error
     return FrameStore(final)
 
 
-def _prepare(building: Path, info: StoreInfo, half_edges: np.ndarray) -> dict[int, int]:
+@dataclasses.dataclass(frozen=True)
+class Build:
+    """A store on its way, as far as whoever writes a chunk of it must know."""
+
+    folder: Path
+    source: FrameSource
+    half_edges: Int[np.ndarray, " F"]
+
+    def write(self, number: int) -> int:
+        """Make a chunk and put it on disk; returns its checksum."""
+        part = slice(number * CHUNK, (number + 1) * CHUNK)
+        frames = np.lib.format.open_memmap(self.folder / FRAMES, "r+")
+        frames[part] = self.source.make(self.half_edges[part])
+        frames.flush()
+        return chunk_checksum(frames, number)
+
+
+def _prepare(build: Build, info: StoreInfo) -> dict[int, int]:
     """Set the files up, or take over those of an interrupted build.
 
     Returns:
         The checksum of each chunk that is done. A chunk whose frames differ from its line is made again.
     """
-    if (building / DONE).exists():
-        found = read_info(building)
-        if not found.same_views(info):
-            raise FrameError(f"{building}: an unfinished build of other frames; remove it first")
-        frames = np.load(building / FRAMES, mmap_mode="r")
-        lines = [line.split() for line in (building / DONE).read_text().split("\n")[:-1]]
-        sums = {int(line[0]): int(line[1]) for line in lines if len(line) == 2}
-        good = {number: value for number, value in sums.items() if chunk_checksum(frames, number) == value}
-        (building / DONE).write_text("".join(f"{number} {value}\n" for number, value in good.items()))
-        return good
-    np.save(building / HALF_EDGES, half_edges)
+    folder, done = build.folder, build.folder / DONE
+    if done.exists():
+        if not read_info(folder).same_views(info):
+            raise FrameError(f"{folder}: an unfinished build of other frames; remove it first")
+        frames = np.load(folder / FRAMES, mmap_mode="r")
+        # What follows the last line break was cut off.
+        lines = [tuple(map(int, line.split())) for line in done.read_text().split("\n")[:-1]]
+        sums = {number: value for number, value in lines if chunk_checksum(frames, number) == value}
+        done.write_text("".join(f"{number} {value}\n" for number, value in sums.items()))
+        return sums
+    np.save(folder / HALF_EDGES, build.half_edges)
     shape = (info.num_frames, FRAME_SIZE, FRAME_SIZE, 3)
-    np.lib.format.open_memmap(building / FRAMES, "w+", np.uint8, shape).flush()
-    write_info(building, info)
+    np.lib.format.open_memmap(folder / FRAMES, "w+", np.uint8, shape).flush()
+    write_info(folder, info)
     # Last: without it, the next attempt sets everything up again.
-    (building / DONE).touch()
+    done.touch()
     return {}
 
 
-def _fill(
-    building: Path,
-    source: FrameSource,
-    half_edges: np.ndarray,
-    sums: dict[int, int],
-    workers: int,
-    console: Console | None,
-) -> None:
-    """Make the chunks that are missing, and note each as it is done."""
-    num_chunks = -(-len(half_edges) // CHUNK)
+def _fill(build: Build, sums: dict[int, int], workers: int, console: Console | None) -> tuple[int, ...]:
+    """Make the chunks that have no checksum yet, and note each as it is done; returns all checksums."""
+    num_chunks = -(-len(build.half_edges) // CHUNK)
     missing = [number for number in range(num_chunks) if number not in sums]
-    progress = Progress(
-        TextColumn(source.city.name),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=console is None,
-    )
-    with progress, open(building / DONE, "a") as done:
-        task = progress.add_task("frames", total=len(half_edges), completed=len(sums) * CHUNK)
-        for number, checksum in _make_chunks(building, source, half_edges, missing, workers):
+    with open(build.folder / DONE, "a") as done, contextlib.ExitStack() as stack:
+        if workers > 1 and len(missing) > 1 and build.source.parallel:
+            # Spawned, not forked: JAX may have threads in this process.
+            context = multiprocessing.get_context("spawn")
+            pool = stack.enter_context(ProcessPoolExecutor(workers, context, _start_worker, (build,)))
+            made = pool.map(_write_chunk, missing)
+            # Whoever interrupts the build does not wait for what has not begun.
+            stack.callback(pool.shutdown, cancel_futures=True)
+        else:
+            made = map(build.write, missing)
+        progress = track(
+            zip(missing, made, strict=True), build.source.city.name, num_chunks, len(sums),
+            console=console, disable=console is None,
+        )  # fmt: skip
+        for number, checksum in progress:
             sums[number] = checksum
-            _note(done, f"{number} {checksum}\n")
-            progress.advance(task, min(CHUNK, len(half_edges) - number * CHUNK))
+            print(number, checksum, file=done, flush=True)
+            os.fsync(done.fileno())
+    return tuple(sums[number] for number in range(num_chunks))
 
 
-def _make_chunks(
-    building: Path, source: FrameSource, half_edges: np.ndarray, missing: list[int], workers: int
-) -> Iterator[tuple[int, int]]:
-    """Make chunks in whatever order; yields (number, checksum) of each that is on disk."""
-    if workers <= 1 or len(missing) <= 1 or not source.parallel:
-        for number in missing:
-            yield number, _write_chunk(building, source, half_edges, number)
-        return
-    # Spawned, not forked: JAX may have threads in this process.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _start_worker, (building, source, half_edges)) as pool:
-        waiting = {pool.submit(_work, number): number for number in missing}
-        try:
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    yield waiting.pop(future), future.result()
-        finally:
-            for future in waiting:
-                future.cancel()
+_build: Build
+"""What a worker process works on."""
 
 
-_worker: tuple[Path, FrameSource, np.ndarray]
-
-
-def _start_worker(building: Path, source: FrameSource, half_edges: np.ndarray) -> None:
-    global _worker
+def _start_worker(build: Build) -> None:
+    global _build
     threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
-    _worker = (building, source, half_edges)
+    _build = build
 
 
 def _end_with_parent() -> None:
@@ -199,24 +193,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(number: int) -> int:
-    building, source, half_edges = _worker
-    return _write_chunk(building, source, half_edges, number)
-
-
-def _write_chunk(building: Path, source: FrameSource, half_edges: np.ndarray, number: int) -> int:
-    part = slice(number * CHUNK, (number + 1) * CHUNK)
-    made = source.make(half_edges[part])
-    frames = np.lib.format.open_memmap(building / FRAMES, "r+")
-    frames[part] = made
-    frames.flush()
-    return chunk_checksum(frames, number)
-
-
-def _note(file: IO[str], line: str) -> None:
-    file.write(line)
-    file.flush()
-    os.fsync(file.fileno())
+def _write_chunk(number: int) -> int:
+    return _build.write(number)
 
 
 @contextlib.contextmanager

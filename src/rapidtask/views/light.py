@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
 from rapidtask.errors import InputError
-from rapidtask.views.textures import smooth_noise
 
-LATEST = 21.0
-"""Hours from 5 to this one have light enough to see."""
+EARLIEST, LATEST = 5.0, 21.0
+HOURS = f"{EARLIEST:g} to {LATEST:g}"
+"""Hours that have light enough to see."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,36 +31,23 @@ class Light:
 
 
 def make_light(hour: float) -> Light:
-    """The light at an hour of a summer's day, 5 to 21.
+    """The light at an hour of a summer's day.
 
     Raises:
         InputError: at night.
     """
-    if not 5.0 <= hour <= LATEST:
-        raise InputError(f"hour is {hour:g}, expected 5 to {LATEST:g}: at night there is nothing to see")
+    if not EARLIEST <= hour <= LATEST:
+        raise InputError(f"hour is {hour:g}, expected {HOURS}: at night there is nothing to see")
     elevation = np.radians(4.0 + 50.0 * np.sin(np.pi * (hour - 4.5) / 17.0))
     azimuth = np.radians(60.0 + 240.0 * (hour - 4.0) / 18.0)
-    to_sun = np.array(
-        [np.cos(elevation) * np.sin(azimuth), np.cos(elevation) * np.cos(azimuth), np.sin(elevation)]
-    )
+    level = np.cos(elevation)
     # 0 when the sun is low, 1 when it is high.
     day = np.clip((np.sin(elevation) - 0.1) / 0.5, 0, 1)
     mix = lambda low, high: np.array(low) + (np.array(high) - np.array(low)) * day  # noqa: E731
     return Light(
-        to_sun=to_sun,
+        to_sun=np.array([level * np.sin(azimuth), level * np.cos(azimuth), np.sin(elevation)]),
         sun=mix([0.62, 0.36, 0.20], [0.72, 0.66, 0.56]),
         ambient=mix([0.42, 0.42, 0.52], [0.56, 0.59, 0.65]),
         zenith=mix([0.34, 0.42, 0.60], [0.30, 0.50, 0.80]),
         horizon=mix([0.92, 0.70, 0.52], [0.80, 0.87, 0.93]),
     )
-
-
-@lru_cache(maxsize=1)
-def cloud_map() -> Float[np.ndarray, "64 256"]:
-    """How cloudy the sky is, by elevation (0 to 90°) and azimuth; the same wherever one stands."""
-    generator = np.random.default_rng(5)
-    noise = sum(
-        smooth_noise(generator, 256, cells) / weight for cells, weight in ((8, 1.0), (16, 2.0), (32, 4.0))
-    )
-    # Stretched along the horizon.
-    return np.clip(0.9 * np.asarray(noise)[::4] - 0.1, 0, 1).astype(np.float32)

@@ -1,36 +1,46 @@
-"""What stands in the streets: trees and lamps on the pavements, cars parked at the kerb."""
+"""What stands in the streets: trees and lamps on the pavements, cars parked at the kerb; and its pixels."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
+from rapidtask.views.camera import ACROSS, EYE, PIXEL, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.geometry import Table, near_pairs
 from rapidtask.views.hashing import mix, pick, share
-from rapidtask.views.object_textures import CAR_BACK, CAR_FRONT, CAR_SIDE, LAMP, TREES, VAN_END, VAN_SIDE
 from rapidtask.views.plan import StreetPlan
+from rapidtask.views.textures import load_atlas
 
-TREE, LAMP_POST, CAR = range(3)
+if TYPE_CHECKING:
+    from rapidtask.views.scene import Scene
+
+TREE, LAMP, CAR = range(3)
 """Kinds of objects."""
-
+NUM_TREES, LAMP_TEXTURE, CAR_TEXTURES, VAN_TEXTURES = 4, 4, (5, 6, 7), (8, 9, 9)
+"""Numbers of the textures: trees come first; of cars and vans the side, the back and the front."""
 LEAVES = ((0.30, 0.42, 0.16), (0.22, 0.36, 0.16), (0.40, 0.46, 0.18), (0.50, 0.40, 0.16))
 PAINT = (
     (0.82, 0.83, 0.84), (0.16, 0.17, 0.19), (0.52, 0.54, 0.56), (0.55, 0.10, 0.10), (0.14, 0.24, 0.46),
     (0.70, 0.66, 0.56), (0.14, 0.32, 0.24), (0.86, 0.66, 0.12),
 )  # fmt: skip
 """Colours of cars."""
+REACH = 110.0
+"""Metres beyond which objects are left out."""
 
 
 @dataclass(frozen=True, eq=False)
-class Objects:
+class Objects(Table):
     """Objects O in a city."""
 
     place: Float[np.ndarray, "O 2"]
     """Where each stands, metres."""
     kind: Int[np.ndarray, " O"]
-    """TREE, LAMP_POST or CAR."""
+    """TREE, LAMP or CAR."""
     direction: Float[np.ndarray, "O 2"]
     """Where a car's front points."""
     size: Float[np.ndarray, "O 3"]
@@ -38,62 +48,53 @@ class Objects:
     colour: Float[np.ndarray, "O 3"]
     textures: Int[np.ndarray, "O 3"]
     """Of the side, the back and the front; the first one only for trees and lamps."""
-    tree: KDTree
-    """Their places."""
 
 
 def make_objects(plan: StreetPlan) -> Objects:
     """Furnish all streets; where and what follows from the hashes of the streets."""
-    rows = [_row(plan, kind) for kind in (TREE, LAMP_POST, CAR)]
+    rows = [_row(plan, kind) for kind in (TREE, LAMP, CAR)]
     street, side, number, chain, kind = (np.concatenate(part) for part in zip(*rows, strict=True))
-    one = mix(plan.street_hash[street], 200 + kind, side, number)
-    first = np.searchsorted(plan.street, street)
-    count = np.bincount(plan.street, minlength=len(plan.street_length))[street]
+    salt = plan.street_hash[street]
+    one = mix(salt, 200 + kind, side, number)
     # The piece of its street that each object is beside: pieces of a street are in order.
     total = plan.chainage + 1e6 * plan.street
-    piece = np.clip(np.searchsorted(total, chain + 1e6 * street, side="right") - 1, first, first + count - 1)
-    road = plan.road[street]
-    away = road + np.array([0.9, 0.5, -1.05])[kind]
-    left = np.where(side == 0, 1.0, -1.0)
+    first, last = (np.searchsorted(plan.street, street, end) for end in ("left", "right"))
+    piece = np.clip(np.searchsorted(total, chain + 1e6 * street, side="right") - 1, first, last - 1)
+    away = plan.road[street] + np.array([0.9, 0.5, -1.05])[kind]
+    left = np.where(side == 0, 1.0, -1.0)[:, None]
     direction, normal = plan.direction[piece], plan.normal[piece]
     along = (chain - plan.chainage[piece])[:, None]
-    place = plan.nodes[plan.piece_ends[piece, 0]] + direction * along + normal * (left * away)[:, None]
-    keep = ~_in_the_way(plan, place, street)
+    place = plan.nodes[plan.piece_ends[piece, 0]] + direction * along + normal * (left * away[:, None])
 
-    grown = np.where(plan.half_width[street] > 7.7, 1.0, 0.62) * (0.8 + 0.4 * share(one, 1))
-    is_tree, is_lamp = kind == TREE, kind == LAMP_POST
     van = (kind == CAR) & (share(one, 2) < 0.12)
-    high = np.select([is_tree, is_lamp, van], [8.2 * grown, 5.4, 2.15], 1.42 + 0.16 * share(one, 3))
-    size = np.stack(
-        [
-            np.where(van, 5.0, 3.8 + 0.7 * share(one, 4)),
-            np.select([is_tree, is_lamp, van], [8.2 * grown, 5.4, 1.95], 1.75),
-            high,
-        ],
-        axis=1,
+    kinds = [kind == TREE, kind == LAMP, van]
+    grown = 8.2 * (np.where(plan.half_width[street] > 7.7, 1.0, 0.62) * (0.8 + 0.4 * share(one, 1)))
+    length = np.where(van, 5.0, 3.8 + 0.7 * share(one, 4))
+    width = np.select(kinds, [grown, 5.4, 1.95], 1.75)
+    height = np.select(kinds, [grown, 5.4, 2.15], 1.42 + 0.16 * share(one, 3))
+    leaves = np.array(LEAVES)[pick(len(LEAVES), salt, 210)] * (0.85 + 0.3 * share(one, 5))[:, None]
+    flat = np.where(kind == TREE, pick(NUM_TREES, salt, 211), LAMP_TEXTURE)
+    on_wheels = np.where(van[:, None], VAN_TEXTURES, CAR_TEXTURES)
+    is_car = (kind == CAR)[:, None]
+    objects = Objects(
+        place=place,
+        kind=kind,
+        # Cars stand as they drive: on the right-hand side of the road.
+        direction=direction * -left,
+        size=np.stack([length, width, height], axis=1),
+        colour=np.where(is_car, np.array(PAINT)[pick(len(PAINT), one, 6)], leaves),
+        textures=np.where(is_car, on_wheels, flat[:, None]),
     )
-    leaf = (
-        np.array(LEAVES)[pick(len(LEAVES), plan.street_hash[street], 210)]
-        * (0.85 + 0.3 * share(one, 5))[:, None]
-    )
-    colour = np.where((kind == CAR)[:, None], np.array(PAINT)[pick(len(PAINT), one, 6)], leaf)
-    species = np.array(TREES)[pick(len(TREES), plan.street_hash[street], 211)]
-    flat = np.select([is_tree, is_lamp, van], [species, LAMP, VAN_SIDE], CAR_SIDE)
-    textures = np.stack([flat, np.where(van, VAN_END, CAR_BACK), np.where(van, VAN_END, CAR_FRONT)], axis=1)
-    # Cars stand as they drive: on the right-hand side of the road.
-    facing = direction * np.where(side == 0, -1.0, 1.0)[:, None]
-    parts = (place, kind, facing, size, colour, textures)
-    return Objects(*(part[keep] for part in parts), tree=KDTree(place[keep]))
+    return objects[~_in_the_way(plan, place, street)]
 
 
 def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
     """Candidate places of one kind along all streets: street, side, number, chainage, kind."""
     salt = plan.street_hash
-    wide = plan.avenue > 450
     spacing, chance = (
-        (8.5 + 5 * share(salt, 220), np.where(share(salt, 221) < np.where(wide, 0.7, 0.22), 0.85, 0.0)),
-        (26.0 + 0 * share(salt, 220), np.full(len(salt), 1.0)),
-        (6.2 + 0 * share(salt, 220), np.where(share(salt, 222) < 0.8, 0.12 + 0.6 * share(salt, 223), 0.0)),
+        (8.5 + 5 * share(salt, 220), np.where(share(salt, 221) < np.where(plan.wide, 0.7, 0.22), 0.85, 0.0)),
+        (np.full(len(salt), 26.0), np.full(len(salt), 1.0)),
+        (np.full(len(salt), 6.2), np.where(share(salt, 222) < 0.8, 0.12 + 0.6 * share(salt, 223), 0.0)),
     )[kind]
     # Keep clear of junctions and their crossings.
     start = plan.clear[:, 0] + 5.0
@@ -105,26 +106,99 @@ def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
     side = np.repeat([0, 1], len(street) // 2)
     one = mix(salt[street], 230 + kind, side, number)
     there = share(one, 1) < chance[street]
-    if kind == LAMP_POST:
+    if kind == LAMP:
         there &= number % 2 == side
-    jitter = 0.25 * (share(one, 2) - 0.5)
-    chain = start[street] + (number + 0.5 + jitter) * spacing[street]
+    chain = start[street] + (number + 0.5 + 0.25 * (share(one, 2) - 0.5)) * spacing[street]
     return street[there], side[there], number[there], chain[there], np.full(int(there.sum()), kind)
 
 
 def _in_the_way(plan: StreetPlan, place: Float[np.ndarray, "O 2"], own: np.ndarray) -> np.ndarray:
     """Which objects would stand on the road of another street."""
-    if len(place) == 0:
-        return np.zeros(0, bool)
-    middle = plan.nodes[plan.piece_ends].mean(axis=1)
+    blocked = np.zeros(len(place), bool)
     reach = float((plan.length / 2).max() + plan.road.max() + 1)
-    near = KDTree(middle).query_ball_point(place, reach)
-    which = np.repeat(np.arange(len(near)), [len(one) for one in near])
-    piece = np.concatenate([np.asarray(one, np.int64) for one in near])
-    step = place[which] - plan.nodes[plan.piece_ends[piece, 0]]
-    along = (step * plan.direction[piece]).sum(1)
-    across = np.abs((step * plan.normal[piece]).sum(1))
-    street = plan.street[piece]
-    inside = (along > -1) & (along < plan.length[piece] + 1) & (across < plan.road[street] + 0.8)
-    inside &= street != own[which]
-    return np.bincount(which[inside], minlength=len(place)) > 0
+    for which, piece in near_pairs(place, reach, KDTree(plan.middle)):
+        step = place[which] - plan.nodes[plan.piece_ends[piece, 0]]
+        along = (step * plan.direction[piece]).sum(1)
+        across = np.abs((step * plan.normal[piece]).sum(1))
+        street = plan.street[piece]
+        inside = (along > -1) & (along < plan.length[piece] + 1) & (across < plan.road[street] + 0.8)
+        blocked[which[inside & (street != own[which])]] = True
+    return blocked
+
+
+def paint_objects(
+    scene: Scene, camera: Camera, hits: WallHits, picture: Float[np.ndarray, "S S 3"], haze: float
+) -> None:
+    """Paint what stands between the walls over the picture, the farthest first.
+
+    `haze` is the distance over which colours fade.
+    """
+    objects = scene.objects[camera.within(scene.object_tree, REACH)]
+    depth, right = camera.local(objects.place)
+    # An object right before the eye would fill the picture.
+    seen = (depth > 3.0) & (np.abs(right) - objects.size.max(axis=1) / 2 < depth * SLOPE)
+    order = np.flatnonzero(seen)[np.argsort(-depth[seen], kind="stable")]
+    for i in order.tolist():
+        height = float(objects.size[i, 2])
+        for start, end, texture, shade in _faces(scene, camera, objects, i):
+            _paint(start, end, height, texture, objects.colour[i] * shade, shade, hits, picture,
+                   scene.light.horizon, haze)  # fmt: skip
+
+
+def _faces(scene: Scene, camera: Camera, objects: Objects, i: int) -> Iterator[tuple]:
+    """The upright rectangles an object is seen as: from (depth, right) to (depth, right), texture, light."""
+    light, place = scene.light, objects.place[i]
+    textures = objects.textures[i].tolist()
+    if objects.kind[i] != CAR:
+        (z,), (x,) = (part.tolist() for part in camera.local(place[None]))
+        half_width = float(objects.size[i, 1]) / 2
+        yield (z, x - half_width), (z, x + half_width), textures[0], light.ambient + 0.55 * light.sun
+        return
+    front = objects.direction[i]
+    left = np.array([-front[1], front[0]])
+    length, width = objects.size[i, 0] / 2 * front, objects.size[i, 1] / 2 * left
+    side, back, nose = textures
+    # The side's texture has the front on its right; on the car's left side that is mirrored.
+    for start, end, texture, outward in (
+        (place - length - width, place + length - width, side, -left),
+        (place - length + width, place + length + width, side, left),
+        (place - length + width, place - length - width, back, -front),
+        (place + length - width, place + length + width, nose, front),
+    ):
+        # Only the faces turned to the eye.
+        if (camera.place - start) @ outward > 0.05:
+            shade = light.ambient + light.sun * max(0.0, float(outward @ light.to_sun[:2]))
+            yield *np.stack(camera.local(np.stack([start, end])), axis=1).tolist(), texture, shade
+
+
+def _paint(start, end, height, texture, colour, shade, hits: WallHits, picture, fog, haze) -> None:
+    """Paint one upright rectangle from (depth, right) to (depth, right), standing on the ground."""
+    (z0, x0), (z1, x1) = start, end
+    if min(z0, z1) < 1.2:
+        return
+    low, high = sorted((x0 / z0, x1 / z1))
+    first = max(0, int(np.ceil((low + SLOPE) / PIXEL - 0.5)))
+    last = min(SIDE, int(np.floor((high + SLOPE) / PIXEL - 0.5)) + 1)
+    if last <= first:
+        return
+    slope = ACROSS[first:last]
+    share = np.clip((slope * z0 - x0) / ((x1 - x0) - slope * (z1 - z0) + 1e-9), 0, 1)
+    depth = z0 + share * (z1 - z0)
+    visible = depth < hits.depth[first:last]
+    nearest = float(depth.min())
+    top = max(0, int((SLOPE - (height - EYE) / nearest) / PIXEL))
+    bottom = min(SIDE, int((SLOPE + EYE / nearest) / PIXEL) + 1)
+    if bottom <= top or not visible.any():
+        return
+    up = (EYE + UP[top:bottom, None] * depth) / height
+    atlas = load_atlas("objects")
+    size = max(height, float(np.hypot(z1 - z0, x1 - x0)) if abs(x1 - x0) > 1e-6 else 0.0)
+    step = nearest * PIXEL * atlas.size / size
+    drawn = atlas.look_up(texture, np.minimum(share, 0.9999), np.clip(up, 0, 0.9999), step)
+    cover = drawn[..., 4:5]
+    solid = drawn[..., :3] * shade.astype(np.float32) + drawn[..., 3:4] * colour.astype(np.float32)
+    fade = np.exp(-depth / haze).astype(np.float32)[:, None]
+    solid = solid * fade + fog.astype(np.float32) * (1 - fade) * cover
+    part = picture[top:bottom, first:last]
+    there = ((up >= 0) & (up < 1) & visible)[..., None] & (cover > 0)
+    part += np.where(there, solid - part * cover, 0)

@@ -6,6 +6,7 @@ import io
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -13,12 +14,11 @@ from PIL import Image, UnidentifiedImageError
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.cities.leveldb import PanoramaReader
-from rapidtask.views.camera import FIELD_OF_VIEW, FRAME_SIZE
-from rapidtask.views.frame_store import FrameError
+from rapidtask.views.camera import FIELD_OF_VIEW
+from rapidtask.worlds.frame_store import FRAME_SIZE, FrameError
 
 SAMPLES = 3
 """Samples a side for each pixel, averaged: a panorama has about three of its own for each."""
-VERSION = "1"
 
 
 @lru_cache(maxsize=1)
@@ -62,10 +62,10 @@ class PanoramaFrames:
     city: CityGraph
     path: Path
     """The LevelDB that the city was read from."""
-    kind: str = "panoramas"
-    version: str = f"panorama crop {VERSION}"
-    hour: float | None = None
-    parallel: bool = False
+    kind: ClassVar[str] = "panoramas"
+    version: ClassVar[str] = "panorama crop 1"
+    hour: ClassVar[None] = None
+    parallel: ClassVar[bool] = False
     """A LevelDB admits one process."""
 
     @cached_property

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, UInt64
+from jaxtyping import Bool, Float, Int, UInt64
 
-from rapidtask.cities.city_graph import EARTH_RADIUS, CityGraph
+from rapidtask.cities.city_graph import EARTH_RADIUS, CityGraph, connected_parts
 from rapidtask.views.hashing import mix, place_hash, share
 
 STRAIGHT = np.cos(np.radians(35.0))
 """Two streets that meet at a junction are one avenue if they turn by less than 35°."""
 
-DEAD_END = 9.0
-"""Metres by which the space of a dead end goes on behind its last node."""
-
 Points = Float[np.ndarray, "N 2"]
 """Metres east and north of the city's centre."""
+
+
+class Arm(NamedTuple):
+    """An end of a street at a junction or dead end."""
+
+    street: int
+    piece: int
+    """The street's piece there."""
+    end: int
+    """0 for the street's beginning, 1 for its end."""
+    x: float
+    y: float
+    """Unit vector away from the junction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +39,8 @@ class StreetPlan:
 
     nodes: Points
     """Where the nodes are."""
+    arms: dict[int, list[Arm]]
+    """The ends of streets at every node that is not of degree 2."""
     piece_ends: Int[np.ndarray, "E 2"]
     """The two nodes of each piece, in the direction of its street; the pieces of a street follow in order."""
     street: Int[np.ndarray, " E"]
@@ -50,16 +64,40 @@ class StreetPlan:
     avenue: Float[np.ndarray, " R"]
     """Length in metres of the avenue a street is part of: it goes straight on across junctions."""
 
-    @property
+    @cached_property
     def normal(self) -> Float[np.ndarray, "E 2"]:
         """Unit vectors to the left of each piece."""
         return np.stack([-self.direction[:, 1], self.direction[:, 0]], axis=1)
+
+    @cached_property
+    def wide(self) -> Bool[np.ndarray, " R"]:
+        """Streets with room for lanes and trees."""
+        return self.avenue > 450
+
+    @cached_property
+    def grand(self) -> Float[np.ndarray, " R"]:
+        """0 for a lane to 1 for a long avenue."""
+        return np.clip((self.avenue - 200) / 1500, 0, 1)
+
+    @cached_property
+    def frontages(self) -> Float[np.ndarray, "R 2"]:
+        """Where the left and the right frontage of each street begin on one long axis.
+
+        A frontage is one side of a street from end to end. All of them laid end to end make an axis on which
+        a single number says which street, which side, and how far along.
+        """
+        lengths = np.repeat(self.street_length + 2.0, 2)
+        return (np.cumsum(lengths) - lengths).reshape(-1, 2)
+
+    @cached_property
+    def middle(self) -> Float[np.ndarray, "E 2"]:
+        """The middles of the pieces."""
+        return self.nodes[self.piece_ends].mean(axis=1)
 
 
 def make_plan(city: CityGraph) -> StreetPlan:
     """Measure a city's streets. The same streets give the same plan however a file orders them."""
     nodes = to_metres(city, city.lat, city.lng)
-
     places = place_hash(city.lat, city.lng)
     paths = _trace_paths(city, places)
     counts = np.array([len(path) - 1 for path in paths])
@@ -71,21 +109,26 @@ def make_plan(city: CityGraph) -> StreetPlan:
     # Two nodes at one place have no direction between them; any will do.
     direction[np.hypot(direction[:, 0], direction[:, 1]) < 0.5] = (1.0, 0.0)
     total = np.cumsum(length)
-    first = np.cumsum(counts) - counts
-    chainage = total - length - (total - length)[first][street]
+    first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
     street_length = np.add.reduceat(length, first)
-    street_hash = mix(places[ends[first, 0]], places[ends[first, 1]], places[ends[first + counts - 1, 1]])
+    street_hash = mix(places[ends[first, 0]], places[ends[first, 1]], places[ends[last, 1]])
 
-    arms = _arms(ends, direction, street, first, counts, city.degree)
+    arms: dict[int, list[Arm]] = {}
+    for number, pieces in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        for end, piece in enumerate(pieces):
+            node = int(ends[piece, end])
+            if city.degree[node] != 2:
+                x, y = (direction[piece] * (-1.0 if end else 1.0)).tolist()
+                arms.setdefault(node, []).append(Arm(number, piece, end, x, y))
     avenue = _avenue_lengths(arms, street_length)
-    jitter = share(street_hash, 1)
-    half_width = np.select([avenue > 1200, avenue > 450], [10.5, 8.0], 6.2) + 1.4 * jitter
+    half_width = np.select([avenue > 1200, avenue > 450], [10.5, 8.0], 6.2) + 1.4 * share(street_hash, 1)
     road = half_width - np.where(avenue > 450, 3.4, 2.3)
     return StreetPlan(
         nodes=nodes,
+        arms=arms,
         piece_ends=ends,
         street=street,
-        chainage=chainage,
+        chainage=total - length - (total - length)[first][street],
         length=length,
         direction=direction,
         street_length=street_length,
@@ -110,66 +153,30 @@ def _trace_paths(city: CityGraph, places: np.ndarray) -> list[list[int]]:
     """The nodes of every street, each street once, in the direction that its places decide."""
     offsets, heads = city.offsets.tolist(), city.neighbours.tolist()
     degree, hashes = city.degree.tolist(), places.tolist()
-    used = [False] * len(heads)
-    half_edge = {}
-    for node in range(city.num_nodes):
-        for i in range(offsets[node], offsets[node + 1]):
-            half_edge[node, heads[i]] = i
+    used: set[tuple[int, int]] = set()
     paths = []
     # Streets first; what they leave over are rings without a junction, begun anywhere.
     for ring in (False, True):
         for start in range(city.num_nodes):
             if (degree[start] == 2) != ring:
                 continue
-            for i in range(offsets[start], offsets[start + 1]):
-                if used[i]:
+            for head in heads[offsets[start] : offsets[start + 1]]:
+                if (start, head) in used:
                     continue
-                path = [start, heads[i]]
+                path = [start, head]
                 while degree[path[-1]] == 2 and path[-1] != start:
                     one, other = heads[offsets[path[-1]] : offsets[path[-1]] + 2]
                     path.append(other if one == path[-2] else one)
-                for a, b in itertools.pairwise(path):
-                    used[half_edge[a, b]] = used[half_edge[b, a]] = True
+                used |= {*itertools.pairwise(path), *itertools.pairwise(path[::-1])}
                 forward = (hashes[path[0]], hashes[path[1]])
                 backward = (hashes[path[-1]], hashes[path[-2]])
                 paths.append(path if forward <= backward else path[::-1])
     return paths
 
 
-@dataclass(frozen=True)
-class _Arm:
-    """An end of a street at a junction or dead end."""
-
-    street: int
-    end: int
-    """0 for the street's beginning, 1 for its end."""
-    x: float
-    y: float
-    """Unit vector away from the junction."""
-
-
-def _arms(ends, direction, street, first, counts, degree) -> dict[int, list[_Arm]]:
-    """The arms at every node that is not of degree 2."""
-    arms: dict[int, list[_Arm]] = {}
-    for number, (begin, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
-        for end, piece, sign in ((0, begin, 1.0), (1, begin + count - 1, -1.0)):
-            node = int(ends[piece, end])
-            if degree[node] != 2:
-                x, y = (sign * direction[piece]).tolist()
-                arms.setdefault(node, []).append(_Arm(number, end, x, y))
-    return arms
-
-
-def _avenue_lengths(arms: dict[int, list[_Arm]], street_length: np.ndarray) -> Float[np.ndarray, " R"]:
+def _avenue_lengths(arms: dict[int, list[Arm]], street_length: np.ndarray) -> Float[np.ndarray, " R"]:
     """Join streets that go straight on at junctions; the length of what each becomes part of."""
-    root = list(range(len(street_length)))
-
-    def find(i: int) -> int:
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        return i
-
+    joined = []
     for here in arms.values():
         turns = sorted(
             (one.x * other.x + one.y * other.y, i, j)
@@ -180,12 +187,12 @@ def _avenue_lengths(arms: dict[int, list[_Arm]], street_length: np.ndarray) -> F
         for cosine, i, j in turns:
             if cosine < -STRAIGHT and i not in taken and j not in taken:
                 taken |= {i, j}
-                root[find(here[i].street)] = find(here[j].street)
-    roots = np.array([find(i) for i in range(len(root))])
-    return np.bincount(roots, weights=street_length, minlength=len(root))[roots]
+                joined.append((here[i].street, here[j].street))
+    avenue = connected_parts(len(street_length), np.array(joined, np.int64).reshape(-1, 2))
+    return np.bincount(avenue, weights=street_length)[avenue]
 
 
-def _clear_lengths(arms: dict[int, list[_Arm]], road: np.ndarray) -> Float[np.ndarray, "R 2"]:
+def _clear_lengths(arms: dict[int, list[Arm]], road: np.ndarray) -> Float[np.ndarray, "R 2"]:
     """How far from each end of a street the roads that cross it reach."""
     clear = np.zeros((len(road), 2))
     for here in arms.values():

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from rapidtask.views.camera import ACROSS, EYE, FRAME_SIZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
-from rapidtask.views.facade_shading import shade_facades
-from rapidtask.views.ground_shading import shade_ground
-from rapidtask.views.light import Light, cloud_map
-from rapidtask.views.object_shading import paint_objects
+from rapidtask.views.camera import ACROSS, EYE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.facades import shade_facades
+from rapidtask.views.ground import shade_ground
+from rapidtask.views.light import Light
+from rapidtask.views.objects import paint_objects
 from rapidtask.views.scene import Scene
+from rapidtask.views.textures import load_texels
+from rapidtask.worlds.frame_store import FRAME_SIZE
 
 VERSION = "1"
 """Changes whenever the pixels of a view do; frame stores carry it."""
@@ -24,6 +26,10 @@ REACH = 320.0
 """Metres beyond which walls are lost in the haze."""
 HAZE = 210.0
 """Metres after which about two thirds of the light is the haze's."""
+RISE = UP[:, None] / np.sqrt(1 + ACROSS**2)
+"""Metres up per metre along the ground, for each ray."""
+SKY_HEIGHT = (np.clip(RISE / 0.75, 0, 1) ** 0.7)[..., None]
+"""0 at the horizon to 1 where the sky has the zenith's colour."""
 
 
 def render_view(
@@ -46,25 +52,15 @@ def render_view(
     return np.clip(small * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
-def cast_rays(scene: Scene, camera: Camera) -> WallHits:
-    """Find the nearest wall in every column."""
-    return cast_layers(scene, camera)[0]
-
-
 def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     """The nearest wall in every column; then, where heights are known, the one that reaches highest.
 
     Generated houses of a street are about as high as each other, so the nearest hides the rest; a garage of a
     footprint does not hide the tower behind it.
     """
-    walls = scene.walls
-    ahead_of = camera.place + camera.ahead * (REACH / 2)
-    near = np.array(
-        scene.wall_tree.query_ball_point(ahead_of, REACH * 0.62 + scene.wall_reach, return_sorted=True),
-        np.int64,
-    )
-    depth0, right0 = camera.local(walls.start[near])
-    depth1, right1 = camera.local(walls.end[near])
+    near = camera.within(scene.wall_tree, REACH, scene.wall_reach)
+    depth0, right0 = camera.local(scene.walls.start[near])
+    depth1, right1 = camera.local(scene.walls.end[near])
     # Leave out what lies behind, or beyond an edge of the picture with both ends.
     seen = (np.maximum(depth0, depth1) > 0.1) & ~(
         ((right0 > SLOPE * depth0) & (right1 > SLOPE * depth1))
@@ -74,6 +70,7 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     if len(near) == 0:
         nothing = np.full(SIDE, np.inf, np.float32)
         return [WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))]
+    walls = scene.walls[near]
     step_depth, step_right = depth1 - depth0, right1 - right0
     x = ACROSS[:, None]
     slant = step_right - x * step_depth
@@ -85,13 +82,12 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     turn = np.abs(depth0 * step_right - right0 * step_depth)
     columns = np.arange(SIDE)
 
-    def hits(best: np.ndarray) -> WallHits:
-        wall, at = near[best], share[columns, best].astype(float)
-        start, end = walls.along[wall, 0], walls.along[wall, 1]
+    def hits(wall: np.ndarray) -> WallHits:
+        start, end = walls.along[wall].T
         return WallHits(
-            depth=depth[columns, best],
-            along=start + at * (end - start),
-            stretch=size[best] * turn[best] / slant[columns, best] ** 2 * PIXEL,
+            depth=depth[columns, wall],
+            along=start + share[columns, wall].astype(float) * (end - start),
+            stretch=size[wall] * turn[wall] / slant[columns, wall] ** 2 * PIXEL,
             outward=walls.outward[wall],
         )
 
@@ -104,13 +100,11 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
 
 def paint_sky(light: Light, camera: Camera) -> Float[np.ndarray, "S S 3"]:
     """The sky behind everything: a gradient with clouds, float32."""
-    rise = UP[:, None] / np.sqrt(1 + ACROSS**2)
-    height = np.clip(rise / 0.75, 0, 1) ** 0.7
     azimuth = np.arctan2(camera.ahead[0], camera.ahead[1]) + np.arctan(ACROSS)
-    clouds = cloud_map()
-    row = np.clip(np.arctan(rise) / (np.pi / 2) * len(clouds), 0, len(clouds) - 1).astype(int)
+    clouds = load_texels("clouds")
+    row = np.clip(np.arctan(RISE) / (np.pi / 2) * len(clouds), 0, len(clouds) - 1).astype(int)
     column = (azimuth / (2 * np.pi) * clouds.shape[1]).astype(int) % clouds.shape[1]
-    white = (clouds[row, column[None, :]] * np.clip(rise * 5, 0, 1))[..., None]
+    white = (clouds[row, column[None, :]] * np.clip(RISE * 5, 0, 1))[..., None]
     zenith, horizon = light.zenith.astype(np.float32), light.horizon.astype(np.float32)
-    sky = horizon + (zenith - horizon) * height[..., None]
+    sky = horizon + (zenith - horizon) * SKY_HEIGHT
     return (sky + (np.float32(0.96) - sky) * 0.7 * white).astype(np.float32)

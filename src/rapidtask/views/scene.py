@@ -9,13 +9,12 @@ from jaxtyping import Float
 from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.buildings import Buildings, make_buildings
-from rapidtask.views.facades import make_cells
 from rapidtask.views.footprint_walls import add_footprints
+from rapidtask.views.houses import Houses, make_houses
 from rapidtask.views.light import Light, make_light
 from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
-from rapidtask.views.walls import Walls, frontage_offsets, make_walls
+from rapidtask.views.walls import Walls, make_walls
 
 HOUR = 10.5
 """Hour of the day unless another is asked for."""
@@ -27,11 +26,9 @@ class Scene:
 
     plan: StreetPlan
     walls: Walls
-    buildings: Buildings
+    houses: Houses
     objects: Objects
     light: Light
-    frontages: Float[np.ndarray, "R 2"]
-    """Where the frontages of each street begin (see `frontage_offsets`)."""
     shade_height: Float[np.ndarray, " H"]
     """Metres of the house that throws a shadow from the place of each house."""
     wall_top: Float[np.ndarray, " K"]
@@ -44,32 +41,31 @@ class Scene:
     """The middles of the pieces of street."""
     piece_reach: float
     """Half the length of the longest piece."""
+    object_tree: KDTree
+    """The places of the objects."""
 
 
 def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     """Build the scene of a city at an hour of the day."""
     light = make_light(hour)
     plan = make_plan(city)
-    walls = make_walls(plan)
-    kinds = make_cells()[1]
-    buildings = make_buildings(plan, kinds)
-    shade_height, wall_top = buildings.wall_height + buildings.roof_height, np.zeros(len(walls.start))
+    walls, houses, objects = make_walls(plan), make_houses(plan), make_objects(plan)
+    shade_height, wall_top = houses.wall_height + houses.roof_height, np.zeros(len(walls.start))
     if city.buildings is not None:
-        walls, buildings, shade_height, wall_top = add_footprints(city, plan, walls, buildings, kinds)
-    middle = plan.nodes[plan.piece_ends].mean(axis=1)
+        walls, houses, shade_height, wall_top = add_footprints(city, city.buildings, plan, walls, houses)
     return Scene(
         plan=plan,
         walls=walls,
-        buildings=buildings,
-        objects=make_objects(plan),
+        houses=houses,
+        objects=objects,
         light=light,
-        frontages=frontage_offsets(plan),
         shade_height=shade_height,
         wall_top=wall_top,
-        wall_tree=KDTree((walls.start + walls.end) / 2),
-        wall_reach=float(np.hypot(*(walls.end - walls.start).T).max()) / 2,
-        piece_tree=KDTree(middle),
+        wall_tree=KDTree(walls.middle),
+        wall_reach=float(walls.size.max()) / 2,
+        piece_tree=KDTree(plan.middle),
         piece_reach=float(plan.length.max()) / 2,
+        object_tree=KDTree(objects.place),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -12,43 +12,10 @@ from jaxtyping import Int, UInt8
 from rapidtask.cities.catalogue import CityEntry
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
-from rapidtask.views.camera import FRAME_SIZE
 from rapidtask.views.panoramas import PanoramaFrames
 from rapidtask.views.renderer import VERSION, render_view
 from rapidtask.views.scene import HOUR, Scene, heading_between, make_scene
-
-
-class FrameSource(Protocol):
-    """Makes the frames of a city. It is sent to other processes, so it must be small until first used."""
-
-    @property
-    def city(self) -> CityGraph:
-        """Whose streets are seen."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """ "rendered" or "panoramas"."""
-        ...
-
-    @property
-    def version(self) -> str:
-        """Version of what makes the pixels."""
-        ...
-
-    @property
-    def hour(self) -> float | None:
-        """Hour of the day, if there is a choice."""
-        ...
-
-    @property
-    def parallel(self) -> bool:
-        """Whether several processes may use it at once."""
-        ...
-
-    def make(self, half_edges: Int[np.ndarray, " F"]) -> UInt8[np.ndarray, "F 84 84 3"]:
-        """The views at the tails of half-edges toward their heads."""
-        ...
+from rapidtask.worlds.frame_store import FRAME_SIZE
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +25,12 @@ class RenderedFrames:
     city: CityGraph
     hour: float = HOUR
     """Hour of the day, 5 to 21."""
-    kind: str = "rendered"
-    parallel: bool = True
+    kind: ClassVar[str] = "rendered"
+    parallel: ClassVar[bool] = True
 
     @property
     def version(self) -> str:
-        """See `FrameSource`; names the buildings too, which are no part of the street graph."""
+        """What makes the pixels; names the buildings too, which are no part of the street graph."""
         name = f"street renderer {VERSION}"
         footprints = self.city.buildings
         return name if footprints is None else f"{name}, buildings {footprints.fingerprint}"
@@ -74,13 +41,17 @@ class RenderedFrames:
         return make_scene(self.city, self.hour)
 
     def make(self, half_edges: Int[np.ndarray, " F"]) -> UInt8[np.ndarray, "F 84 84 3"]:
-        """See `FrameSource`."""
+        """The views at the tails of half-edges toward their heads."""
         frames = np.empty((len(half_edges), FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
         nodes = self.scene.plan.nodes
         for i, half_edge in enumerate(np.asarray(half_edges).tolist()):
             node, towards = int(self.city.tails[half_edge]), int(self.city.neighbours[half_edge])
             frames[i] = render_view(self.scene, nodes[node], heading_between(self.scene, node, towards))
         return frames
+
+
+FrameSource = RenderedFrames | PanoramaFrames
+"""Makes the frames of a city. It is sent to other processes, so it is small until first used."""
 
 
 def choose_source(entry: CityEntry, hour: float | None = None) -> FrameSource:

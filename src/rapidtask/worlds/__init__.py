@@ -1,9 +1,13 @@
 """Worlds: the tables of RTS problems, and where the worlds of episodes come from."""
 
 from rapidtask.worlds.memory_planning import make_memory_planning, make_torus
-from rapidtask.worlds.street_growth import NeighbourhoodOptions
-from rapidtask.worlds.street_stream import StreetPoolStream
-from rapidtask.worlds.streets import StreetPool, sample_pool
+from rapidtask.worlds.streets import (
+    NeighbourhoodOptions,
+    StreetPlaces,
+    StreetPool,
+    StreetPoolStream,
+    sample_pool,
+)
 from rapidtask.worlds.world import (
     EpisodeWorld,
     Rules,
@@ -19,6 +23,7 @@ __all__ = [
     "EpisodeWorld",
     "NeighbourhoodOptions",
     "Rules",
+    "StreetPlaces",
     "StreetPool",
     "StreetPoolStream",
     "World",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import networkx as nx
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Int, PRNGKeyArray, UInt8
 
 from rapidtask.errors import InputError
+from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
 
-UNREACHABLE = np.iinfo(np.int16).max
-"""Distance between padding states, and from or to them."""
+if TYPE_CHECKING:
+    from rapidtask.worlds.streets.pool import StreetPlaces
 
 
 class WorldError(InputError):
@@ -39,7 +40,8 @@ class Rules:
     inverse: tuple[int, ...] = ()
     """For each action the action that undoes it wherever it is taken, or -1; empty if none is known."""
     torus_size: int | None = None
-    """Side of the torus if the world is one: geometry that only the hand-coded policies use."""
+    """Side N of the torus if the world is one, where state y * N + x is cell (x, y); for drawings and the
+    policies that know the grid."""
 
     def __post_init__(self) -> None:
         if not self.inverse:
@@ -90,11 +92,6 @@ class World(eqx.Module):
     num_observations: int = eqx.field(static=True)
     """Size V of the observation vocabulary."""
 
-    @property
-    def is_state(self) -> Bool[Array, "*W S"]:
-        """Mask of the states that are not padding."""
-        return jnp.arange(self.next_state.shape[-2]) < self.num_states[..., None]
-
 
 def make_world(
     moves: np.ndarray | Sequence[Sequence[int]],
@@ -140,7 +137,7 @@ def make_world(
     if len(np.unique(ids)) < num_states:
         raise WorldError("observation gives two states the same id: they could not be told apart")
 
-    distance = shortest_distances(table)
+    distance = shortest_distances(table, np.array([num_states]), num_states)
     if (unreachable := np.argwhere(distance == UNREACHABLE)).size:
         start, goal = unreachable[0]
         raise WorldError(f"state {goal} cannot be reached from state {start}")
@@ -187,22 +184,6 @@ def world_from_graph(graph: nx.Graph, *, num_slots: int | None = None) -> tuple[
     return make_world(moves, num_slots=num_slots), state_of
 
 
-def shortest_distances(moves: np.ndarray) -> np.ndarray:
-    """Fewest moves between all pairs of states of a table `[S, M]`: int16 `[S, S]`, UNREACHABLE if none."""
-    num_states = len(moves)
-    reached = np.eye(num_states, dtype=bool)
-    distance = np.where(reached, 0, UNREACHABLE).astype(np.int16)
-    frontier = reached
-    for step in range(1, num_states):
-        # successors[s, g]: some move from s leads to a state that reached g in the last sweep.
-        frontier = frontier[moves].any(axis=1) & ~reached
-        if not frontier.any():
-            break
-        reached = reached | frontier
-        distance[frontier] = step
-    return distance
-
-
 def _refuse_outside(name: str, values: np.ndarray, limit: int, kind: str) -> None:
     outside = np.argwhere((values < 0) | (values >= limit))
     if outside.size:
@@ -233,6 +214,14 @@ class WorldPool(eqx.Module):
     """What states look like, if the worlds are seen in pixels."""
     frame_ids: Int[Array, "W S"] | None = None
     """Which of `frames` each state looks like; -1 at padding."""
+    places: StreetPlaces | None = None
+    """Where the states are, if they lie in a city: on the host, for people. Copies that JAX makes of a pool
+    (`jax.tree.map`, `jax.jit`) have none."""
+
+    @property
+    def num_worlds(self) -> int:
+        """Number of worlds, W."""
+        return self.worlds.num_states.shape[0]
 
     @property
     def num_slots(self) -> int:
@@ -242,10 +231,9 @@ class WorldPool(eqx.Module):
     def sample(self, key: PRNGKeyArray) -> EpisodeWorld:
         """Draw the world of one episode."""
         index_key, label_key = jax.random.split(key)
-        num_worlds = self.worlds.num_states.shape[0]
         index = jnp.zeros((), jnp.int32)
-        if num_worlds > 1:
-            index = jax.random.randint(index_key, (), 0, num_worlds)
+        if self.num_worlds > 1:
+            index = jax.random.randint(index_key, (), 0, self.num_worlds)
         if self.shuffle_observations:
             labels = jax.random.permutation(label_key, self.worlds.num_observations)
             observation = labels[: self.num_slots].astype(jnp.int32)

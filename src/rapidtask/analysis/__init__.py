@@ -1,1 +1,0 @@
-"""What a trained planner computes: distances decoded from its summary, its attention, value iteration."""

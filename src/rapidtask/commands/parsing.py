@@ -1,0 +1,83 @@
+"""From arguments to a command: which dataclass, with which options of world, agent and learning."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import tyro
+
+from rapidtask.agents import AGENTS
+from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
+from rapidtask.errors import InputError
+from rapidtask.learning.config import RECIPES, epn_for, learning_for
+
+CHOICES: dict[str, Sequence[str]] = {
+    "world": tuple(DOMAINS),
+    "agent": tuple(AGENTS),
+    "recipe": tuple(RECIPES),
+}
+"""Flags that decide which further flags there are, and their values; the first is the default."""
+
+
+def parse(arguments: Sequence[str]) -> Any:
+    """The command that the first argument names, with the options of the others; its `run()` does the job."""
+    (name, *rest), chosen = take_choices(arguments)
+    world = DOMAINS[chosen["world"]]()
+    is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
+    if name in ("evaluate", "watch") and not is_chosen:
+        from rapidtask.commands.evaluate import world_of_agent  # which others need not wait for
+
+        world = world_of_agent(arguments) or world
+    return tyro.cli(specialise(command_class(name), chosen, world), prog=f"rapidtask {name}", args=rest)
+
+
+def command_class(name: str) -> type:
+    """The dataclass of a command, from the module of its name."""
+    return getattr(importlib.import_module(f"rapidtask.commands.{name}"), name.title())
+
+
+def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Take `--world NAME` and the like out of the arguments."""
+    rest: list[str] = []
+    chosen = {flag: values[0] for flag, values in CHOICES.items()}
+    remaining = iter(arguments)
+    for argument in remaining:
+        flag, equals, value = argument.removeprefix("--").partition("=")
+        if not argument.startswith("--") or flag not in CHOICES:
+            rest.append(argument)
+            continue
+        expected = ", ".join(CHOICES[flag])
+        if not equals and (value := next(remaining, "")) == "":
+            raise InputError(f"--{flag} needs a name: {expected}")
+        if value not in CHOICES[flag]:
+            raise InputError(f"--{flag}: unknown {flag} {value!r}, expected one of: {expected}")
+        chosen[flag] = value
+    return rest, chosen
+
+
+def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> type:
+    """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
+    recipe, domain = chosen["recipe"], domain_name(world)
+    agent = epn_for(recipe, domain) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
+    names = {field.name for field in dataclasses.fields(command)}
+    defaults = {
+        # What does not learn acts in worlds that nothing was learned in.
+        "world": world if "learning" in names else world.held_out(),
+        "agent": agent,
+        "learning": learning_for(recipe, chosen["agent"]),
+    }
+    fields = [
+        (name, type(default), dataclasses.field(default=default, kw_only=True))
+        for name, default in defaults.items()
+        if name in names
+    ]
+    if "recipe" in names:
+        fields.append(("recipe", tyro.conf.Suppress[str], dataclasses.field(default=recipe, kw_only=True)))
+    if not fields:
+        return command
+    return dataclasses.make_dataclass(
+        command.__name__, fields, bases=(command,), namespace={"__doc__": command.__doc__}, frozen=True
+    )

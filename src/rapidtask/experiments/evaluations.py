@@ -1,0 +1,259 @@
+"""What figures are made from: logged runs, trained agents, and evaluations, each of which is run once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rapidtask.agents.agent import Agent
+from rapidtask.envs.registry import MemoryPlanning, domain_name
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.errors import InputError
+from rapidtask.evaluation import Scores
+from rapidtask.evaluation.play import Episodes, play
+from rapidtask.evaluation.scores import score
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
+from rapidtask.policies import Policy, make_policy
+from rapidtask.policies.learned import make_learned_policy
+from rapidtask.pretrained.cards import list_pretrained
+from rapidtask.pretrained.load import fit_agent, load_pretrained
+from rapidtask.pretrained.ship import agent_file
+from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.config import RunConfig, agent_name
+
+MAIN_LABELS = ("EPN", "MERLIN", "MRA", "LSTM")
+"""The agents that the paper compares, in the order of tables and figures."""
+NO_EPN = "no trained EPN: none is shipped, and none of the runs trained one"
+
+
+@dataclass(frozen=True)
+class TrainedAgent:
+    """A trained agent that figures show."""
+
+    label: str
+    agent: Agent
+    config: RunConfig
+    source: str
+    """Name of the shipped agent, or folder of the run."""
+
+    @property
+    def kind(self) -> str:
+        """epn, lstm, merlin or mra."""
+        return agent_name(self.config.agent)
+
+    @property
+    def observations(self) -> str:
+        """What it sees: symbols or pixels."""
+        return "pixels" if getattr(self.config.world, "frames", None) is not None else "symbols"
+
+
+@dataclass
+class Evaluations:
+    """Runs, agents, and what agents and reference policies scored."""
+
+    runs: Sequence[LoggedRun] = ()
+    agents: dict[str, TrainedAgent] = field(default_factory=dict)
+    """By label, in the order of the figures."""
+    episodes: int = 2000
+    """Episodes per evaluation."""
+    seed: int = 7
+    """Seed of the evaluations' worlds."""
+    world: Any = field(default_factory=MemoryPlanning)
+    """The world that agents are compared in: `MemoryPlanning` or `StreetLearn`."""
+    frames: str | None = None
+    """Directory of frame stores, for agents that see pixels."""
+    pixel_episodes: int = 500
+    """Most episodes per evaluation of an agent that sees pixels: each embeds dozens of frames."""
+    say: Callable[[str], None] = lambda text: None
+    """Told what is under way."""
+    _completed: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _of_runs: dict[str, TrainedAgent] = field(default_factory=dict)
+
+    @property
+    def how(self) -> str:
+        """How figures were measured, for the README."""
+        return f"{self.episodes} episodes per evaluation"
+
+    @property
+    def main_agents(self) -> list[str]:
+        """Labels of the agents that the paper compares, without variants of them."""
+        return [label for label in self.agents if is_main(label)]
+
+    def epn(self) -> TrainedAgent:
+        """The EPN that figures about one agent show."""
+        if "EPN" not in self.agents:
+            raise NotAvailable(NO_EPN)
+        return self.agents["EPN"]
+
+    def find(self, name: str) -> TrainedAgent | None:
+        """A trained agent by its label, or by its name of `load`; None if there is none."""
+        return self.agents.get(name) or self._of_runs.get(name)
+
+    def load(self, run: LoggedRun) -> str | None:
+        """Load the agent of a run; returns the name that evaluations know it by, None if it has no agent."""
+        name = f"{run.label}, {run.folder}"
+        if name not in self._of_runs:
+            trained = agent_of(run)
+            if trained is None:
+                return None
+            self._of_runs[name] = trained
+        return name
+
+    def seeds(self, label: str) -> list[str]:
+        """Names of the agents of all runs that differ from the one shown only by their seed, itself included.
+
+        Where there are no such runs, its label alone.
+        """
+        shown = self.agents.get(label)
+        same = [run for run in self.runs if shown is not None and same_but_seed(run.config, shown.config)]
+        return [name for run in same if (name := self.load(run)) is not None] or [label]
+
+    def world_of(self, name: str, world: Any = None) -> Any:
+        """The world, by default the common one, as an agent or policy is to see it."""
+        world = world or self.world
+        trained = self.find(name)
+        if isinstance(world, StreetLearn) and trained is not None and trained.observations == "pixels":
+            return dataclasses.replace(world, frames=self.frames)
+        return world
+
+    def policy(
+        self, name: str, world: Any, *, greedy: bool = False, new_symbols: bool = False, **options
+    ) -> Policy:
+        """A trained agent by its label, or a reference policy by its name, for a world."""
+        environment = world.make()
+        trained = self.find(name)
+        if trained is None:
+            return make_policy(name, environment)
+        fitted, _ = fit_agent(trained.agent, trained.config, environment, new_symbols=new_symbols, **options)
+        return make_learned_policy(fitted, environment, greedy=greedy)
+
+    def fits(self, label: str, world: Any) -> bool:
+        """Whether an agent's weights can act in a world, with new symbols if need be."""
+        try:
+            self.policy(label, self.world_of(label, world), new_symbols=True)
+        except InputError as error:
+            self.say(f"{label}: left out at {describe(world)}: {error}")
+            return False
+        return True
+
+    def completed(self, name: str, world: Any = None, episodes: int | None = None, **options) -> np.ndarray:
+        """Whether each step completed a task, `[T, E]`."""
+        world, episodes = self.world_of(name, world), self._episodes(name, episodes)
+        key = (name, world, episodes, tuple(sorted(options.items())))
+        if key not in self._completed:
+            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
+            policy = self.policy(name, world, **options)
+            self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
+        return self._completed[key]
+
+    def scores(self, name: str, world: Any = None, episodes: int | None = None, **options) -> Scores:
+        """Scores against the oracle in the same worlds."""
+        oracle = self.completed("oracle", self.world_of(name, world), self._episodes(name, episodes))
+        completed = self.completed(name, world, episodes, **options)
+        return score(name, completed, oracle, seed=self.seed, world={})
+
+    def trace(self, name: str, episodes: int) -> Episodes:
+        """Everything that happened in a few episodes."""
+        self.say(f"{name}: {episodes} episodes, step by step")
+        world = self.world_of(name)
+        return play(world.make(), self.policy(name, world), episodes, self.seed)
+
+    def _episodes(self, name: str, episodes: int | None) -> int:
+        episodes = min(episodes or self.episodes, self.episodes)
+        trained = self.find(name)
+        if trained is not None and trained.observations == "pixels":
+            return min(episodes, self.pixel_episodes)
+        return episodes
+
+
+def columns(scores: Scores, *names: str) -> dict[str, Any]:
+    """Scores as columns of a table; a name that ends in "±" stands for the mean and its standard error."""
+    found: dict[str, Any] = {}
+    for name in names:
+        plain = name.removesuffix("±")
+        found[plain] = getattr(scores, plain)
+        if plain != name:
+            found[f"{plain}_stderr"] = getattr(scores, f"{plain}_stderr")
+    return found
+
+
+def describe(world: Any) -> str:
+    """A world in a few words."""
+    if not isinstance(world, StreetLearn):
+        return f"{world.size}×{world.size}"
+    return f"{world.city}, {world.neighbourhoods.intersections} intersections"
+
+
+def gather(
+    runs: Sequence[LoggedRun], *, shipped: bool = True, folder: Path | None = None, **settings: Any
+) -> Evaluations:
+    """Runs, and of each kind of agent the shipped one, else that of the best run.
+
+    Agents that see pixels are left out if there are no frames.
+
+    Args:
+        runs: logged runs.
+        shipped: whether to use the agents that come with the package.
+        folder: where these are, if not in the package.
+        **settings: fields of `Evaluations`.
+    """
+    evaluations = Evaluations(runs, **settings)
+    found: dict[str, TrainedAgent] = {}
+    for card in list_pretrained(folder) if shipped else []:
+        if card.world == domain_name(evaluations.world):
+            agent, config = load_pretrained(card.name, folder=folder)
+            label = kind_label(config)
+            # A second shipped agent of one kind is told apart by its own name.
+            label = label if label not in found else card.name
+            found[label] = TrainedAgent(label, agent, config, card.name)
+    for run in sorted(runs, key=lambda run: -run.final_goals):
+        # A run without a checkpoint yet: its log still gives a curve.
+        if run.label not in found and (trained := agent_of(run)) is not None:
+            found[run.label] = trained
+    if evaluations.frames is None:
+        found = {label: trained for label, trained in found.items() if trained.observations == "symbols"}
+    evaluations.agents = dict(sorted(found.items(), key=lambda item: in_order(item[0])))
+    return evaluations
+
+
+def agent_of(run: LoggedRun) -> TrainedAgent | None:
+    """The agent that a run trained; None if it has written none yet."""
+    try:
+        agent, config = load_agent(agent_file(run.folder))
+    except InputError:
+        return None
+    return TrainedAgent(run.label, agent, config, f"run {run.folder.name}")
+
+
+def same_but_seed(one: RunConfig, other: RunConfig) -> bool:
+    """Whether two runs have the same options, apart from seed, devices, and where frames are kept."""
+
+    def common(config: RunConfig) -> RunConfig:
+        learning = dataclasses.replace(config.learning, cpu_devices=1)
+        world = config.world
+        if isinstance(world, StreetLearn) and world.frames is not None:
+            world = dataclasses.replace(world, frames="frames")
+        return dataclasses.replace(config, world=world, learning=learning, seed=0)
+
+    return common(one) == common(other)
+
+
+def is_main(label: str) -> bool:
+    """Whether a label is that of an agent that the paper compares, and of no variant."""
+    return label.removesuffix(PIXELS) in MAIN_LABELS
+
+
+def in_order(label: str) -> tuple:
+    """Key to sort labels by: EPN first, then the rivals, then variants; symbols before pixels."""
+    kind = label.removesuffix(PIXELS)
+    return (
+        MAIN_LABELS.index(kind) if kind in MAIN_LABELS else len(MAIN_LABELS),
+        kind,
+        label != kind,
+    )

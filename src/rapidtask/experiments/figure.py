@@ -1,0 +1,56 @@
+"""What a figure of an experiment is: a table, a drawing of it, and the words beside it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from matplotlib.figure import Figure as Drawing
+
+Table = list[dict[str, Any]]
+"""One dictionary per row."""
+
+GOALS = "goals_per_episode"
+SHARE = "oracle_share_last_third"
+"""Columns of most tables."""
+
+Source = TypeVar("Source")
+"""What tables are measured with: `Evaluations`, or a kind of them."""
+
+
+class NotAvailable(Exception):
+    """A figure that cannot be made of what is at hand; the message says what is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(ABC, Generic[Source]):
+    """A figure; what it measures (sizes, numbers of episodes, reference policies) are its further fields."""
+
+    name: str
+    """Name of its files."""
+    title: str
+    caption: str
+    """What is to be seen, and how it was measured."""
+
+    @abstractmethod
+    def table(self, source: Source) -> Table:
+        """Measure. Raises `NotAvailable` if there is not what the figure shows."""
+
+    @abstractmethod
+    def plot(self, rows: Table) -> Drawing:
+        """Draw the table."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Figures that are made of the same runs and agents, and written to one folder."""
+
+    title: str
+    figures: tuple[Figure[Any], ...]
+    """In the order of the README."""
+    gather: Callable[..., Any]
+    """Makes their `Source` of logged runs; takes what `evaluations.gather` takes."""
+    domain: str | None = None
+    """The domain that runs must be of; any, if None."""

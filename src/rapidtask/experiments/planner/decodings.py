@@ -1,0 +1,213 @@
+"""What figures about planners are made from: frozen EPNs, and distances decoded from them, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rapidtask.agents.epn import EPN, EPNConfig
+from rapidtask.agents.planner import AllToAll
+from rapidtask.envs.episode import to_numpy
+from rapidtask.envs.registry import MemoryPlanning, domain_name
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.errors import InputError
+from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, agent_of
+from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.planner.decoded import Decoded
+from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, train_decoders
+from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
+from rapidtask.experiments.planner.summaries import decoder_inputs
+from rapidtask.experiments.runs import LoggedRun
+from rapidtask.pretrained.cards import list_pretrained
+from rapidtask.pretrained.load import fit_agent, load_pretrained
+from rapidtask.runs.config import RunConfig
+from rapidtask.worlds.world import World
+
+DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
+"""Titles of the domains, by name."""
+TRAINED, UNTRAINED = "trained", "untrained"
+"""How a planner came by its map: by learning, or not at all (a control with fresh weights)."""
+LONGEST = 28
+"""Largest distance that has a class of its own, if there are so large ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A planner, and worlds to decode distances in."""
+
+    domain: str
+    name: str
+    """What figures call the worlds."""
+    origin: str
+    """`TRAINED` or `UNTRAINED`."""
+    trained: TrainedAgent
+    """The agent as it was trained."""
+    agent: EPN
+    """The same weights, fitted to the worlds."""
+    worlds: Any
+    """Options of the worlds that decoders are trained on."""
+    test_worlds: Any
+    """Options of those that they are tested on."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What tells the rows of this setting apart in tables."""
+        return {"domain": self.domain, "setting": self.name, "map": self.origin}
+
+    @property
+    def tested_in(self) -> World:
+        """The worlds of the test, on the host."""
+        return to_numpy(self.test_worlds.make().pool.worlds)
+
+
+@dataclass
+class Decodings(Evaluations):
+    """Planners and what was decoded from them; the label of an agent is its domain and origin."""
+
+    train_situations: int = 8000
+    """Situations that decoders learn from, each in a world of its own (streets: in one of the pool)."""
+    test_situations: int = 3000
+    """About as many situations to test them in: all states of as many worlds as it takes."""
+    updates: int = UPDATES
+    """Updates of the decoders."""
+    num_seeds: int = NUM_SEEDS
+    """Decoders of each iteration."""
+    fewest_pairs: int = 20
+    """Distances with fewer pairs in the test are not reported."""
+    street_worlds: int = 1024
+    """Neighbourhoods of training cities that decoders are trained on."""
+    street_test_worlds: int = 256
+    """Neighbourhoods of the held-out city that they are tested on."""
+    _decoded: dict[tuple, Decoded] = field(default_factory=dict)
+
+    @property
+    def how(self) -> str:
+        """How most figures were measured, for the README."""
+        return (
+            f"{self.num_seeds} decoder seeds, {self.updates} updates on {self.train_situations} situations, "
+            f"about {self.test_situations} to test"
+        )
+
+    def settings(self, domain: str | None = None, origin: str = TRAINED) -> list[Setting]:
+        """What the EPNs of an origin fit: per domain the worlds of training, then larger ones."""
+        domains = [name for name in DOMAINS if domain in (None, name) and f"{name}, {origin}" in self.agents]
+        found: list[Setting] = []
+        for name in domains:
+            trained = self.agents[f"{name}, {origin}"]
+            for title, worlds, test_worlds in self._worlds(name):
+                try:
+                    environment = test_worlds.make()
+                    agent, _ = fit_agent(trained.agent, trained.config, environment, new_symbols=True)
+                except InputError as error:
+                    self.say(f"{title}: left out: {error}")
+                    continue
+                assert isinstance(agent, EPN)
+                assert isinstance(agent.planner, AllToAll)
+                found.append(Setting(name, title, origin, trained, agent, worlds, test_worlds))
+        if not found and origin == TRAINED:
+            raise NotAvailable(NO_EPN if domain is None else f"{NO_EPN} in {DOMAINS[domain]}")
+        return found
+
+    def _worlds(self, domain: str) -> list[tuple[str, Any, Any]]:
+        """Names and options of worlds for decoders to learn in and to be tested in; seeds of their own."""
+        if domain == "memory-planning":
+            # New symbols make a new world of the one torus.
+            tori = (MemoryPlanning(), MemoryPlanning(size=6))
+            return [(f"{torus.size}×{torus.size} torus", torus, torus) for torus in tori]
+        near = StreetLearn(pool_size=self.street_worlds, seed=self.seed + 1)
+        test = {"pool_size": self.street_test_worlds, "seed": self.seed + 2}
+        return [
+            (f"{n} intersections", streets, replace(streets.held_out(), **test))
+            for n, streets in ((5, near), (12, replace(near, num_intersections=12)))
+        ]
+
+    def decoded(self, setting: Setting) -> Decoded:
+        """Distances decoded from a planner."""
+        key = tuple(setting.columns.values())
+        if key not in self._decoded:
+            generator = np.random.default_rng((self.seed, list(DOMAINS).index(setting.domain)))
+            learned_in = to_numpy(setting.worlds.make().pool.worlds)
+            train = sample_situations(learned_in, self.train_situations, generator)
+            tested_in = setting.tested_in
+            # All states of worlds that no decoder was trained on, each world with one goal.
+            count = max(1, round(self.test_situations / float(tested_in.num_states.mean())))
+            test = sample_maps(tested_in, count, generator)
+            self.say(f"{setting.name}, {setting.origin}: planning in {len(train)} situations")
+            inputs = decoder_inputs(setting.agent, train)
+            num_classes = min(LONGEST, int(train.distance.max())) + 2
+            self.say(f"{setting.name}, {setting.origin}: training decoders")
+            training = train_decoders(
+                inputs, num_classes, seed=self.seed, num_seeds=self.num_seeds, updates=self.updates
+            )
+            self.say(f"{setting.name}, {setting.origin}: testing decoders")
+            read = decode(training.decoders, decoder_inputs(setting.agent, test))
+            self._decoded[key] = Decoded(training, test, read, self.fewest_pairs)
+        return self._decoded[key]
+
+    def map_situations(self, setting: Setting, world: int, goal: int) -> Situations:
+        """All states of one of the test's worlds, with symbols drawn from the seed."""
+        worlds = setting.tested_in
+        symbols = np.random.default_rng(self.seed).permutation(worlds.num_observations)
+        symbols = symbols[None, : worlds.next_state.shape[1]].astype(np.int32)
+        return all_states(worlds, np.array([world]), np.array([goal]), symbols)
+
+    def decode_map(self, setting: Setting, world: int, goal: int) -> Decoded:
+        """What the decoders of a setting say of every state of one world with a fixed goal."""
+        situations = self.map_situations(setting, world, goal)
+        training = self.decoded(setting).training
+        read = decode(training.decoders, decoder_inputs(setting.agent, situations))
+        return Decoded(training, situations, read)
+
+
+def gather_decodings(
+    runs: Sequence[LoggedRun],
+    *,
+    shipped: bool = True,
+    folder: Path | None = None,
+    frames: str | None = None,
+    **settings: Any,
+) -> Decodings:
+    """Per domain the shipped EPN, else that of the best run, and as a control a fresh one of the same shape.
+
+    Args:
+        runs: logged runs of any domain.
+        shipped: whether to use the agents that come with the package.
+        folder: where these are, if not in the package.
+        frames: unused: agents that see pixels are not decoded.
+        **settings: fields of `Decodings`.
+    """
+    found: dict[str, TrainedAgent] = {}
+    for card in list_pretrained(folder) if shipped else []:
+        if card.agent == "epn" and card.world not in found:
+            agent, config = load_pretrained(card.name, folder=folder)
+            if can_be_decoded(config):
+                found[card.world] = TrainedAgent(_label(config, card.steps), agent, config, card.name)
+    for run in sorted(runs, key=lambda run: -run.final_goals):
+        domain = domain_name(run.config.world)
+        if domain not in found and can_be_decoded(run.config) and (trained := agent_of(run)) is not None:
+            found[domain] = replace(trained, label=_label(run.config, run.steps))
+    agents = {f"{domain}, {TRAINED}": found[domain] for domain in DOMAINS if domain in found}
+    for domain in DOMAINS:
+        if domain in found:
+            config = found[domain].config
+            fresh = TrainedAgent("fresh weights", config.make_agent(), config, "fresh weights")
+            agents[f"{domain}, {UNTRAINED}"] = fresh
+    return Decodings(runs, agents, **settings)
+
+
+def _label(config: RunConfig, steps: int) -> str:
+    return f"recipe {config.recipe}, {steps / 1e6:.2g}M steps"
+
+
+def can_be_decoded(config: RunConfig) -> bool:
+    """Whether it is an EPN of the usual worlds that sees symbols, plans, and lets all rows attend to all."""
+    world, agent = config.world, config.agent
+    if not isinstance(agent, EPNConfig) or agent.attention != "all_to_all" or agent.iterations < 1:
+        return False
+    if isinstance(world, MemoryPlanning):
+        return world.size == MemoryPlanning().size
+    return isinstance(world, StreetLearn) and world.frames is None and world.rules == "paper"

@@ -1,0 +1,274 @@
+"""Distances decoded from the planner: losses, accuracy against the distance, how far it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from rapidtask.experiments import style
+from rapidtask.experiments.figure import Drawing, Figure, Table
+from rapidtask.experiments.planner.colours import iteration_colour
+from rapidtask.experiments.planner.decoded import Decoded, reach
+from rapidtask.experiments.planner.decodings import DOMAINS, TRAINED, UNTRAINED, Decodings, Setting
+
+SETTING_COLOURS = {
+    "memory-planning": ("#93b4f5", "#1d4ed8"),
+    "streetlearn": ("#fdba74", "#c2410c"),
+}
+"""Of the two settings of each domain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingLoss(Figure[Decodings]):
+    """Training loss of the distance decoders, for each number of planner iterations."""
+
+    name: str = "decoding_loss"
+    title: str = "Decoding the distance to the goal: training loss (paper, supplementary figure a)"
+    caption: str = (
+        "The EPN is frozen and its policy network replaced by a decoder of the same size, trained to "
+        "classify the distance from a random state to a random goal; the memory holds every transition of a "
+        "new world. Cross-entropy (nats) while training, for decoders that read the planner after 1 to 6 "
+        "iterations: thin lines are three decoder seeds, thick lines their mean. The first torus and the "
+        "streets of 5 intersections are what the agents were trained in; the others are larger than any they "
+        "met."
+    )
+
+    def table(self, source: Decodings) -> Table:
+        """Loss along the training of each decoder."""
+        rows: Table = []
+        for setting in source.settings():
+            training = source.decoded(setting).training
+            for (i, r, p), loss in np.ndenumerate(training.loss):
+                row = {**setting.columns, "iterations": i + 1, "decoder_seed": r}
+                rows.append({**row, "update": int(training.update[p]), "training_loss": float(loss)})
+        return rows
+
+    def plot(self, rows: Table) -> Drawing:
+        """One panel per setting."""
+        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
+        for axes, ours in parts:
+            for iterations, seeds in by_iterations(ours):
+                curves = np.asarray(
+                    [
+                        [
+                            (row["update"], row["training_loss"])
+                            for row in seeds
+                            if row["decoder_seed"] == seed
+                        ]
+                        for seed in sorted({row["decoder_seed"] for row in seeds})
+                    ]
+                )
+                colour = iteration_colour(iterations)
+                for curve in curves:
+                    axes.plot(*curve.T, color=colour, lw=0.6, alpha=0.5)
+                axes.plot(*curves.mean(axis=0).T, color=colour, lw=1.8, label=style.plural(iterations))
+            axes.set(title=setting_title(ours[0]), xlabel="updates", ylim=(0, None))
+        style.shared_legend(drawing, where="lower", ncols=6)
+        return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingAccuracy(Figure[Decodings]):
+    """Accuracy of the decoded distance against the distance, per number of iterations (paper, Figure 4c)."""
+
+    name: str = "decoding_accuracy"
+    title: str = "How far the planner sees (paper, Figure 4c)"
+    caption: str = (
+        "Share of states whose distance to the goal is decoded correctly, against that distance, in worlds "
+        "that neither agent nor decoder was trained on; mean of three decoder seeds, bars from the lowest to "
+        "the highest. The dotted line is 50%. Where the planner cannot see that far, a decoder still says "
+        "the commonest of the distances that are left, so that one of them may be right by guessing."
+    )
+
+    def table(self, source: Decodings) -> Table:
+        """Accuracy per distance, decoder seed and number of iterations."""
+        return [
+            row for setting in source.settings() for row in accuracy_rows(setting, source.decoded(setting))
+        ]
+
+    def plot(self, rows: Table) -> Drawing:
+        """One panel per setting."""
+        key = ("domain", "setting")
+        drawing, parts = style.panels(rows, key, 2.8, 3.3, ylabel="decoded correctly (%)", sharey=True)
+        for axes, ours in parts:
+            draw_accuracy(axes, ours)
+            axes.set_title(setting_title(ours[0]))
+        style.shared_legend(drawing, where="lower", ncols=6)
+        return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingReach(Figure[Decodings]):
+    """The distance at which decoding falls below 50%, and the loss, against the number of iterations."""
+
+    name: str = "decoding_reach"
+    title: str = "What each iteration adds"
+    caption: str = (
+        "Left: cross-entropy of the decoded distance in new worlds. Right: the distance at which accuracy "
+        "falls below 50%, between whole distances by interpolation; a triangle marks settings in which it "
+        "never does, at the largest distance there is. Dots are three decoder seeds, lines their mean; the "
+        "agents were trained with as many iterations as the ring marks."
+    )
+
+    def table(self, source: Decodings) -> Table:
+        """Losses and reach per setting, number of iterations and decoder seed."""
+        return [row for setting in source.settings() for row in reach_rows(setting, source.decoded(setting))]
+
+    def plot(self, rows: Table) -> Drawing:
+        """Loss and reach against iterations."""
+        drawing = style.new_figure(8.4, 3.4)
+        left, right = drawing.subplots(1, 2)
+        for domain, shades in SETTING_COLOURS.items():
+            settings = dict.fromkeys(row["setting"] for row in rows if row["domain"] == domain)
+            for setting, colour in zip(settings, shades, strict=False):
+                ours = [row for row in rows if (row["domain"], row["setting"]) == (domain, setting)]
+                label = f"{DOMAINS[domain]}, {setting}"
+                _draw_against_iterations(left, ours, "test_loss", colour, label)
+                _draw_against_iterations(right, ours, "below_half_at_distance", colour, label)
+        left.set(xlabel="planner iterations", ylabel="loss in new worlds (nats)", ylim=(0, None))
+        right.set(
+            xlabel="planner iterations", ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None)
+        )
+        style.shared_legend(drawing, where="lower", ncols=2)
+        return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emergence(Figure[Decodings]):
+    """The map that learning brought about, and no map: the same decoding of a trained and a fresh planner."""
+
+    name: str = "emergence"
+    title: str = "What emerged: the same decoding of a trained planner and of a fresh one"
+    caption: str = (
+        "Accuracy of the decoded distance against the distance, in the worlds that agents were trained in, "
+        "mean of three decoder seeds. Beside the trained planner one with fresh weights, which shows what "
+        "decoders make of a planner that computes nothing in particular."
+    )
+
+    def table(self, source: Decodings) -> Table:
+        """Accuracy and reach of every planner there is, with what it is."""
+        rows: Table = []
+        for domain in dict.fromkeys(setting.domain for setting in source.settings()):
+            for origin in (TRAINED, UNTRAINED):
+                near = source.settings(domain, origin)[0]
+                decoded = source.decoded(near)
+                reached = {(row["iterations"], row["decoder_seed"]): row for row in reach_rows(near, decoded)}
+                for row in accuracy_rows(near, decoded):
+                    of_seed = reached[row["iterations"], row["decoder_seed"]]
+                    for name in ("test_loss", "below_half_at_distance", "falls_below_half"):
+                        row[name] = of_seed[name]
+                    rows.append({**row, "agent": near.trained.label, "source": near.trained.source})
+        return rows
+
+    def plot(self, rows: Table) -> Drawing:
+        """One panel per domain and planner."""
+        domains, origins = (list(dict.fromkeys(row[name] for row in rows)) for name in ("domain", "map"))
+        drawing = style.new_figure(2.9 * len(origins) + 0.4, 2.7 * len(domains) + 0.5)
+        grid = drawing.subplots(len(domains), len(origins), squeeze=False, sharey=True)
+        for line, domain in zip(grid, domains, strict=True):
+            for axes, origin in zip(line, origins, strict=True):
+                ours = [row for row in rows if (row["domain"], row["map"]) == (domain, origin)]
+                draw_accuracy(axes, ours, whiskers=False)
+                # The recipe and the steps on a line each: panels are narrow.
+                axes.set_title("\n".join([origin, *str(ours[0]["agent"]).split(", ")]), fontsize=8)
+            line[0].set_ylabel(f"{DOMAINS[domain]}\ndecoded correctly (%)")
+        style.shared_legend(drawing, where="lower", ncols=3)
+        return drawing
+
+
+def accuracy_rows(setting: Setting, decoded: Decoded) -> Table:
+    """Accuracy in one setting."""
+    rows: Table = []
+    for distance in decoded.distances:
+        likelihood = decoded.likelihood(distance)
+        for (i, r), accuracy in np.ndenumerate(decoded.accuracy(distance)):
+            rows.append(
+                {
+                    **setting.columns,
+                    "iterations": i + 1,
+                    "decoder_seed": r,
+                    "distance": distance,
+                    "accuracy": float(accuracy),
+                    "likelihood_of_truth": float(likelihood[i, r]),
+                    "pairs": int((decoded.test.distance == distance).sum()),
+                }
+            )
+    return rows
+
+
+def reach_rows(setting: Setting, decoded: Decoded) -> Table:
+    """Losses and reach in one setting."""
+    rows: Table = []
+    distances = decoded.distances
+    accuracies = np.stack([decoded.accuracy(d) for d in distances], axis=-1)  # [I, R, distances]
+    for (i, r), loss in np.ndenumerate(decoded.loss):
+        distance, falls = reach(distances, accuracies[i, r])
+        rows.append(
+            {
+                **setting.columns,
+                "iterations": i + 1,
+                "trained_iterations": setting.trained.config.agent.iterations,
+                "decoder_seed": r,
+                "training_loss": float(decoded.training.loss[i, r, -1]),
+                "test_loss": float(loss),
+                "test_accuracy": float(decoded.right[i, r].mean()),
+                "below_half_at_distance": distance,
+                "falls_below_half": int(falls),
+                "largest_distance": distances[-1],
+            }
+        )
+    return rows
+
+
+def by_iterations(rows: Table) -> Iterator[tuple[int, Table]]:
+    """The rows of each number of iterations."""
+    for iterations in sorted({row["iterations"] for row in rows}):
+        yield iterations, [row for row in rows if row["iterations"] == iterations]
+
+
+def setting_title(row: dict) -> str:
+    """Title of the panel of a setting."""
+    return f"{DOMAINS[row['domain']]}\n{row['setting']}"
+
+
+def draw_accuracy(axes: Axes, rows: Table, *, whiskers: bool = True) -> None:
+    """Mean accuracy over decoder seeds against the distance, one line per number of iterations."""
+    style.quiet(axes)
+    axes.axhline(50, color="#9ca3af", lw=1, ls=":")
+    for iterations, ours in by_iterations(rows):
+        distances = sorted({row["distance"] for row in ours})
+        accuracy = [[100 * row["accuracy"] for row in ours if row["distance"] == d] for d in distances]
+        means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
+        axes.errorbar(
+            distances,
+            means,
+            # Rounding makes equal ones differ.
+            np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None,
+            color=iteration_colour(iterations),
+            lw=1.6,
+            elinewidth=0.8,
+            marker="o",
+            markersize=2.6,
+            label=style.plural(iterations),
+        )
+    axes.set(xlabel="distance to the goal (moves)", ylim=(0, 104))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+
+
+def _draw_against_iterations(axes: Axes, rows: Table, column: str, colour: str, label: str) -> None:
+    """Seeds as dots, or triangles where accuracy never falls; their mean as a line."""
+    style.quiet(axes)
+    means = {i: float(np.mean([row[column] for row in ours])) for i, ours in by_iterations(rows)}
+    axes.plot(list(means), list(means.values()), color=colour, lw=1.8, label=label)
+    for row in rows:
+        open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
+        marker = "^" if open_ended else "o"
+        axes.plot(row["iterations"], row[column], marker, color=colour, ms=5 if open_ended else 3)
+    trained = rows[0]["trained_iterations"]
+    if trained in means:
+        axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=colour, mew=1.1)
+    axes.set_xticks(list(means))

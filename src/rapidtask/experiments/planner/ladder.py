@@ -1,0 +1,246 @@
+"""The ladder: from the paper's EPN to ours one change at a time, all trained equally long, from reward."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.errors import InputError
+from rapidtask.evaluation import Scores
+from rapidtask.experiments import style
+from rapidtask.experiments.evaluations import Evaluations, same_but_seed
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
+from rapidtask.experiments.runs import LoggedRun
+from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.provenance import training_command
+
+GAP = 0.8  # between the ladder and what stands beside it, in bars
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One bar: an EPN and how it learns."""
+
+    name: str
+    agent: EPNConfig
+    learning: LearningConfig
+    recipe: Recipe
+    """The recipe that its training command starts from."""
+    beside: bool = False
+    """Whether it stands beside the ladder: it is no step on the way from the paper's EPN to ours."""
+
+
+def climb() -> Iterator[Rung]:
+    """The ladder itself: each rung has the options of the one before, but for those of its name."""
+    agent, fast = epn_for("paper"), epn_for("fast")
+    muon = replace(
+        PAPER,
+        optimiser=FAST.optimiser,
+        # Sizes of steps and of gradients mean something else to each optimiser: they change with it.
+        learning_rate=FAST.learning_rate,
+        learning_rate_end=FAST.learning_rate_end,
+        gradient_clip=FAST.gradient_clip,
+        sum_loss=FAST.sum_loss,
+    )
+    yield Rung("the paper's EPN, recipe paper", agent, PAPER, "paper")
+    yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
+    yield Rung("… learning as in fast", agent, FAST, "fast")
+    changes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("residual block", {"block": fast.block}),
+        # There are no frames in the game: how they would be seen changes nothing.
+        ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
+        ("places compared in rows and readout", {"match": True, "match_start": None}),
+        ("and in attention", {"match_start": fast.match_start, "num_heads": fast.num_heads}),
+        # In the game nothing respawns, and a completed task's row is the same with either boundary.
+        ("newest transition before planning", {"write": fast.write, "boundary": fast.boundary}),
+        ("rows know the current state: ours", {"locate": True}),
+    )
+    for name, options in changes:
+        agent = replace(agent, **options)
+        yield Rung(f"… {name}", agent, FAST, "fast")
+
+
+LADDER = tuple(climb())
+ATTENTION = next(number for number, rung in enumerate(LADDER, start=1) if rung.name == "… and in attention")
+"""Number of the last rung whose rows know nothing of the current state before planning."""
+
+
+def stand_beside() -> Iterator[Rung]:
+    """What the planner and its block are worth."""
+    ours = LADDER[-1].agent
+    unlocated = replace(LADDER[ATTENTION - 1].agent, iterations=0)
+    changed = {
+        "ours, no planner": replace(ours, iterations=0),
+        "ours, 1 iteration": replace(ours, iterations=1),
+        "ours, 2 iterations": replace(ours, iterations=2),
+        f"ours, {ours.iterations + 1} iterations": replace(ours, iterations=ours.iterations + 1),
+        # With the rung of the same options it answers whether a planner is needed: with neither planner nor
+        # the current state in its rows, a row cannot tell that it continues another.
+        f"as {ATTENTION}, no planner, current state at the readout only": unlocated,
+        "ours, paper block": replace(ours, block="paper"),
+        "ours, LayerNorm on the attention's output": replace(ours, block="norm_after"),
+        "ours, no LayerNorm": replace(ours, block="no_norm"),
+    }
+    for name, agent in changed.items():
+        yield Rung(name, agent, FAST, "fast", beside=True)
+
+
+RUNGS = (*LADDER, *stand_beside())
+
+
+@dataclass
+class LadderRuns(Evaluations):
+    """Runs, and the rungs that they may be of."""
+
+    rungs: Sequence[Rung] = RUNGS
+    steps: int = 250_000
+    """Environment steps that every run is configured for."""
+    seeds: Sequence[int] = (0, 1, 2)
+    """Seeds of the runs that each rung should have."""
+
+    @property
+    def how(self) -> str:
+        """How the figure was measured, and what is not in it, for the README."""
+        missing = [f'"{rung.name}"' for rung in self.rungs if not self.finished(rung)]
+        absent = f"; no finished runs of: {', '.join(missing)}" if missing else ""
+        return f"{self.episodes} episodes per run{absent}"
+
+    def config(self, rung: Rung, seed: int) -> RunConfig:
+        """The run to train for a rung; one device, so that runs can be trained side by side."""
+        learning = replace(rung.learning, cpu_devices=1)
+        return RunConfig(self.world, rung.agent, learning, rung.recipe, seed, self.steps)
+
+    def find_run(self, rung: Rung, seed: int) -> LoggedRun | None:
+        """The run of a rung, whatever its folder is called; of several the one that got furthest."""
+        wanted = self.config(rung, seed)
+        found = [
+            run
+            for run in self.runs
+            # A recipe is only where options start from.
+            if run.config.seed == seed and same_but_seed(replace(run.config, recipe=rung.recipe), wanted)
+        ]
+        return max(found, key=lambda run: run.steps, default=None)
+
+    def finished(self, rung: Rung) -> list[LoggedRun]:
+        """The runs of a rung that are trained to the end, one per seed."""
+        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and is_finished(run)]
+
+
+def is_finished(run: LoggedRun) -> bool:
+    """Whether a run was trained for all its steps: others are not compared."""
+    return run.steps >= run.config.steps
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that is still to be trained, or to be gone on with."""
+
+    config: RunConfig
+    folder: Path
+    resume: bool
+
+    @property
+    def command(self) -> str:
+        """The command that trains it."""
+        out = f"--out {shlex.quote(str(self.folder))}" + (" --resume" if self.resume else "")
+        return f"{training_command(self.config)} {out}"
+
+
+def list_jobs(source: LadderRuns, folder: Path) -> list[Job]:
+    """What is left to train into a folder: all rungs of the first seed, then of the next."""
+    jobs: list[Job] = []
+    for seed in source.seeds:
+        for number, rung in enumerate(source.rungs, start=1):
+            run = source.find_run(rung, seed)
+            if run is None:
+                name = re.sub(r"\W+", "-", rung.name.replace("'s", "").lower()).strip("-")
+                target = folder / f"{number:02d}-{name}-seed-{seed}"
+                if (target / "config.json").is_file():
+                    raise InputError(
+                        f"--runs: {target} holds a run with other options or steps; move it away"
+                    )
+                jobs.append(Job(source.config(rung, seed), target, resume=False))
+            elif not is_finished(run):
+                jobs.append(Job(run.config, run.folder, resume=True))
+    return jobs
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderFigure(Figure[LadderRuns]):
+    """Bars of all rungs that have finished runs."""
+
+    name: str = "ladder"
+    title: str = "From the paper's EPN to ours, one change at a time"
+    caption: str = (
+        "Memory&Planning Game, reward alone, equally many steps. Each bar of the ladder has the changes of "
+        "all bars above it and the one that it names; below the gap, one change of ours (or of the bar named "
+        "by its number). Share of the oracle in the last third of the episode, and goals per episode, from a "
+        "fresh evaluation with sampled actions in held-out worlds. Bars: mean over seeds; dots: seeds; "
+        "whiskers: standard errors over seeds (of a single seed: over episodes). The table holds the steps, "
+        "minutes and command of every bar."
+    )
+
+    def table(self, source: LadderRuns) -> Table:
+        """One row per rung that has finished runs."""
+        rows: Table = []
+        for number, rung in enumerate(source.rungs, start=1):
+            if not (runs := source.finished(rung)):
+                continue
+            scores = [source.scores(name) for run in runs if (name := source.load(run)) is not None]
+            rows.append(
+                {
+                    "number": number,
+                    "rung": rung.name,
+                    **_over_seeds(scores, GOALS),
+                    **_over_seeds(scores, SHARE),
+                    "steps": int(np.mean([run.steps for run in runs])),
+                    "minutes": float(np.mean([run.minutes for run in runs])),
+                    "seeds": " ".join(str(run.config.seed) for run in runs),
+                    "episodes": scores[0].episodes,
+                    "command": training_command(runs[0].config),
+                    "beside": rung.beside,
+                }
+            )
+        if not rows:
+            raise NotAvailable(f"no finished runs of {source.steps} steps with the options of a rung")
+        return rows
+
+    def plot(self, rows: Table) -> Drawing:
+        """Horizontal bars, the paper's EPN on top, a gap below ours."""
+        drawing = style.new_figure(7.4, 0.27 * len(rows) + 0.9)
+        axes = drawing.subplots()
+        style.quiet(axes, grid="x")
+        places = [-(index + GAP * row["beside"]) for index, row in enumerate(rows)]
+        for place, row in zip(places, rows, strict=True):
+            ours = row["rung"].endswith(": ours")
+            colour = style.colour_of("random" if row["beside"] else "EPN" if ours else "EPN, recipe paper")
+            bar = {"height": 0.7, "color": colour, "error_kw": {"elinewidth": 0.9, "ecolor": style.INK}}
+            axes.barh(place, 100 * row[SHARE], xerr=100 * row[f"{SHARE}_stderr"], **bar)
+            seeds = [100 * float(word) for word in row[f"{SHARE}_of_seeds"].split()]
+            axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=style.INK, markersize=3)
+            axes.text(103, place, f"{row[GOALS]:.1f} goals", va="center", fontsize=7.5, color=style.FAINT)
+        axes.set_yticks(places, [f"{row['number']}  {row['rung']}" for row in rows], color=style.INK)
+        title = f"Memory&Planning 4×4, {rows[0]['steps'] / 1e6:.2g}M steps"
+        axes.set(xlim=(0, 101), xlabel=style.Y_LABELS[SHARE], title=title)
+        return drawing
+
+
+def _over_seeds(scores: Sequence[Scores], name: str) -> dict[str, Any]:
+    """Mean, standard error (of a single seed: over episodes), and the values of the seeds."""
+    values = [getattr(one, name) for one in scores]
+    error = getattr(scores[0], f"{name}_stderr")
+    if len(values) > 1:
+        error = np.std(values, ddof=1) / np.sqrt(len(values))
+    of_seeds = " ".join(f"{value:.4f}" for value in values)
+    return {name: float(np.mean(values)), f"{name}_stderr": float(error), f"{name}_of_seeds": of_seeds}
+
+
+EXPERIMENT = Experiment("Results: the ladder", (LadderFigure(),), LadderRuns, "memory-planning")

@@ -1,0 +1,76 @@
+"""The One-Shot StreetLearn experiment."""
+
+from functools import partial
+
+from rapidtask.envs.street_options import StreetLearn
+from rapidtask.experiments.comparison import OracleShare, StepsToGoal
+from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.evaluations import gather
+from rapidtask.experiments.figure import Experiment
+from rapidtask.experiments.longer_lives import LongerLives
+from rapidtask.experiments.streets.generalisation import (
+    IntermediateNodes,
+    LargerMaps,
+    MoreIntersections,
+    MoreIterations,
+)
+from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods
+from rapidtask.experiments.streets.other_cities import OtherCities
+from rapidtask.experiments.streets.thinking_time import ThinkingTime
+
+WORLD = StreetLearn().held_out()
+"""Where agents are compared: paris_se if its file is at hand, else the generated city that is held out."""
+STEPS_TO_GOAL = StepsToGoal(
+    title="Steps to the n-th goal (paper, Figure 3e)",
+    # No torus: here the hand-coded agent is the planner over edges and their inverses.
+    references=("within-task", "edges-inverse", "oracle"),
+)
+
+EXPERIMENT = Experiment(
+    "Results: One-Shot StreetLearn",
+    (
+        Neighbourhoods(),
+        TrainingCurves(
+            title="Learning One-Shot StreetLearn (paper, Figure 3c)",
+            caption=(
+                "Goals per episode in neighbourhoods of the held-out city while training, recipe `fast`, "
+                "sampled actions: thin lines are seeds, thick lines their mean, a dot the end of the longest "
+                "run. Left against environment steps, right against minutes on this machine, compilation "
+                "left out. Dashed: reference policies."
+            ),
+            references=("within-task", "edges", "edges-inverse", "oracle"),
+            variants=False,
+        ),
+        OracleShare(
+            title="Goals per episode, and share of the oracle in the last third (paper, Figure 3d)",
+            caption=(
+                "Trained agents and reference policies in neighbourhoods of the held-out city, 5 "
+                "intersections, 200 steps; bars are means, whiskers standard errors. Trained agents draw "
+                "their actions; a dot marks the same agent with greedy actions. The paper's EPN (pixels, the "
+                "real Paris SE) reached 28.7 goals and 88% of the oracle; compare shares, not goals "
+                "(results/streets)."
+            ),
+            references=("within-task", "edges-inverse", "oracle"),
+            variants=False,
+        ),
+        STEPS_TO_GOAL,
+        ThinkingTime(),
+        MoreIntersections(),
+        MoreIterations(),
+        LargerMaps(),
+        IntermediateNodes(),
+        OtherCities(),
+        LongerLives(
+            caption=(
+                "The EPN, trained in episodes of 200 steps, in episodes of 1,000 and 5,000. Left: goals in "
+                "each 100 steps of the longest episodes, and the oracle's in the same worlds. Right: "
+                "processor milliseconds per step and environment over whole episodes, batch of 16, with one "
+                "row per different transition (unique) and with one row per step (all)."
+            ),
+            lengths=(200, 1000, 5000),
+            lengths_all=(200,),
+        ),
+    ),
+    partial(gather, world=WORLD),
+    "streetlearn",
+)

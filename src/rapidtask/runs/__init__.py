@@ -1,0 +1,1 @@
+"""Training runs: their configuration, worlds, checkpoints, logs and agent files."""

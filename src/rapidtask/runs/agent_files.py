@@ -1,0 +1,57 @@
+"""Trained agents as files: weights, with the configuration of the run they come from."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import equinox as eqx
+import numpy as np
+
+from rapidtask.agents.agent import Agent
+from rapidtask.errors import InputError
+from rapidtask.runs.checkpoint import read_checkpoint, read_latest, restore, save_checkpoint
+from rapidtask.runs.config import RunConfig, run_config_from_json
+
+CHECKPOINTS = "checkpoints"
+"""Name of the folder of a run's checkpoints, inside the run's."""
+AGENT_FILE = "agent.safetensors"
+"""Name of the trained agent in a run's folder."""
+AGENT_IN_CHECKPOINT = "learner.agent."
+"""What the names of the agent's tensors start with in a checkpoint of a run."""
+
+
+def save_agent(path: Path, agent: Agent, config: RunConfig) -> None:
+    """Write an agent's weights with the configuration of its run."""
+    save_checkpoint(path, agent, config.to_json())
+
+
+def load_agent(path: Path | str, *, episode_steps: int | None = None) -> tuple[Agent, RunConfig]:
+    """Load an agent and its run's configuration.
+
+    Args:
+        path: an agent file, a checkpoint, or the folder of a run.
+        episode_steps: steps per episode to leave room for in its memory, if other than in its run.
+    """
+    tensors, config, path = _read(Path(path))
+    prefix = AGENT_IN_CHECKPOINT
+    if any(name.startswith(prefix) for name in tensors):
+        tensors = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+    shapes = eqx.filter_eval_shape(partial(config.make_agent, episode_steps=episode_steps))
+    return restore(shapes, tensors, path), config
+
+
+def read_run_config(path: Path) -> RunConfig:
+    """The configuration of the run that an agent file, a checkpoint or a run's folder belongs to."""
+    return _read(path)[1]
+
+
+def _read(path: Path) -> tuple[dict[str, np.ndarray], RunConfig, Path]:
+    if path.is_dir():
+        found = read_latest(path / CHECKPOINTS if (path / CHECKPOINTS).is_dir() else path)
+        if found is None:
+            raise InputError(f"{path}: holds no whole checkpoint")
+        tensors, data, path = found
+    else:
+        tensors, data = read_checkpoint(path)
+    return tensors, run_config_from_json(data), path

@@ -1,0 +1,64 @@
+"""The devices of a run: parts of a CPU, or several processes on one host or many."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import jax
+
+from rapidtask.errors import InputError
+
+
+def split_cpu(num_devices: int) -> None:
+    """Let JAX see the CPU as several devices; call it before anything else touches JAX.
+
+    XLA's threads share the work of one operation poorly when arrays are small; devices share none. If
+    XLA_FLAGS set the number already, or this process has used JAX before, the devices stay as they are.
+    """
+    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", num_devices)
+
+
+def connect(spelled: str) -> None:
+    """Join the other processes of a run; call it before anything else touches JAX.
+
+    Args:
+        spelled: `coordinator:port,process_id,num_processes`, or "auto" to take them from the cluster's
+            environment variables (Slurm, Open MPI, TPU pods).
+    """
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if spelled == "auto":
+        try:
+            jax.distributed.initialize()
+        except ValueError as error:
+            raise InputError(
+                f"--distributed auto: found no cluster in the environment's variables ({error}); "
+                "give coordinator:port,process_id,num_processes instead"
+            ) from None
+        return
+    address, process, count = parse(spelled)
+    jax.distributed.initialize(address, num_processes=count, process_id=process)
+
+
+def parse(spelled: str) -> tuple[str, int, int]:
+    """Address of the coordinator, number of this process, number of processes."""
+    parts = spelled.split(",")
+    port = parts[0].rpartition(":")[2]
+    if len(parts) != 3 or ":" not in parts[0] or not all(p.isdigit() for p in (port, *parts[1:])):
+        raise InputError(
+            f"--distributed is {spelled!r}, expected coordinator:port,process_id,num_processes or auto"
+        )
+    address, process, count = parts[0], int(parts[1]), int(parts[2])
+    if process >= count:
+        raise InputError(f"--distributed: process_id {process} is not below num_processes {count}")
+    return address, process, count
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs between runs, so that a command waits for the compiler only once."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -1,0 +1,264 @@
+"""A whole run: iterations, evaluation at intervals, checkpoints, logs, and stopping at any time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import NamedSharding, Sharding
+from jaxtyping import Array
+
+from rapidtask.errors import InputError
+from rapidtask.evaluation.scores import Scorer, Scores
+from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.policies.learned import make_learned_policy
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
+from rapidtask.runs.checkpoint import (
+    checkpoint_path,
+    keep_latest,
+    list_checkpoints,
+    read_latest,
+    restore,
+    save_checkpoint,
+    write_atomically,
+)
+from rapidtask.runs.config import RunConfig
+from rapidtask.runs.logs import RunLog
+from rapidtask.runs.worlds import TrainingWorlds
+
+EVALUATION_SEED = 1_000_003
+"""Worlds of the evaluations during a run; training draws its own from the run's seed."""
+
+MAX_BAD_ITERATIONS = 3
+"""Iterations in a row without one finite update after which a run ends."""
+
+
+class DivergedError(InputError):
+    """Training gave no finite update for several iterations."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run does beside learning; its results do not depend on it."""
+
+    checkpoint_every: int = 10
+    """Iterations between checkpoints."""
+    keep: int = 3
+    """Checkpoints to keep."""
+    evaluate_every: int = 10
+    """Iterations between evaluations on held-out worlds; 0 for none but the last."""
+    evaluation_episodes: int = 200
+    """Episodes per evaluation."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run shows after each iteration."""
+
+    iteration: int
+    first_iteration: int
+    """Where this process began."""
+    trainer: Trainer
+    seconds: float
+    """Of the whole run so far, compilation left out."""
+    seconds_here: float
+    """Of this process."""
+    goals_per_episode: float
+    scores: Scores | None
+    """The newest evaluation."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended."""
+
+    stopped_by: int | None
+    """Signal that ended it early, if one did."""
+    scores: Scores | None
+    checkpoint: Path
+
+
+def run(
+    config: RunConfig,
+    folder: Path,
+    options: RunOptions,
+    *,
+    resume: bool = False,
+    show: Callable[[Progress], None] = lambda progress: None,
+) -> RunResult:
+    """Train, from the start or from the newest whole checkpoint, until the configured steps or a signal.
+
+    SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint.
+    """
+    checkpoints = folder / CHECKPOINTS
+    if not resume and list_checkpoints(checkpoints):
+        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
+    worlds = TrainingWorlds(config)
+    trainer = Trainer(
+        worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
+    )
+    state = trainer.init(worlds.environment)
+    if resume:
+        state = _resumed(state, trainer, config, checkpoints)
+    iteration = int(fetch(state.iteration))
+    leads = jax.process_index() == 0
+    log = RunLog(folder, iteration if resume else None) if leads else None
+    if leads:
+        write_atomically(folder / "config.json", (json.dumps(config.to_json(), indent=2) + "\n").encode())
+
+    scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
+    scores: Scores | None = None
+    bad_iterations, saved, stopped_by = 0, None, None
+    before = log.seconds if log is not None else 0.0
+    first, seconds = iteration, before
+    with worlds, closing(log) if log is not None else nullcontext(), collect_signals() as signals:
+        while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
+            began = time.perf_counter()
+            state = worlds.enter(state, iteration, trainer)
+            state, metrics = trainer.iterate(worlds.environment, state)
+            record: dict[str, Any] = {name: float(value) for name, value in sorted(metrics.items())}
+            iteration += 1
+            last = iteration == trainer.num_iterations
+            bad_iterations = bad_iterations + 1 if record["skipped_updates"] == 1.0 else 0
+            if iteration > first + 1:  # the first iteration of a process is mostly the compiler's
+                seconds += time.perf_counter() - began
+            if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
+                began, compiles = time.perf_counter(), scores is None
+                agent = fetch(state.learner.agent)
+                scores = scorer("agent", make_learned_policy(agent, scorer.environment))
+                record |= {
+                    "evaluation_goals_per_episode": scores.goals_per_episode,
+                    "evaluation_oracle_share_last_third": scores.oracle_share_last_third,
+                }
+                seconds += 0.0 if compiles else time.perf_counter() - began
+            steps = iteration * trainer.steps_per_iteration
+            if log is not None:
+                log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **_finite(record)})
+            if bad_iterations >= MAX_BAD_ITERATIONS:
+                raise DivergedError(
+                    f"no finite update in {bad_iterations} iterations; the last good checkpoint is kept in "
+                    f"{checkpoints}"
+                )
+            if not bad_iterations and (last or iteration % options.checkpoint_every == 0):
+                _save(state, config, checkpoints, iteration, options.keep, log)
+                saved = iteration
+            if leads:
+                goals = record["goals_per_episode"]
+                show(Progress(iteration, first, trainer, seconds, seconds - before, goals, scores))
+        if saved != iteration:
+            _save(state, config, checkpoints, iteration, options.keep, log)
+        if leads:
+            save_agent(folder / AGENT_FILE, fetch(state.learner.agent), config)
+    return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
+
+
+def fetch(tree: Any) -> Any:
+    """A tree whose arrays this process holds whole, however they are spread over processes."""
+    if jax.process_count() == 1:
+        return tree
+    return jax.tree.map(
+        lambda x: x.addressable_data(0) if eqx.is_array(x) and x.is_fully_replicated else x, tree
+    )
+
+
+def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints: Path) -> TrainState:
+    found = read_latest(checkpoints)
+    _check_same_everywhere(found[-1].name if found else "", checkpoints)
+    if found is None:
+        return state  # Killed before its first checkpoint: the run starts over.
+    tensors, data, path = found
+    ours, theirs = config.to_json() | {"version": None}, data | {"version": None}
+    for name in ours:
+        if ours[name] != theirs.get(name):
+            raise InputError(f"{path}: was written with another {name}: {theirs.get(name)}, not {ours[name]}")
+    restored = restore(state, tensors, path)
+    if trainer.mesh is None:
+        return restored
+    dynamic, static = eqx.partition(restored, eqx.is_array)
+    return eqx.combine(jax.tree.map(_spread, dynamic, trainer.shardings(state)), static)
+
+
+def _spread(leaf: Array, sharding: NamedSharding) -> Array:
+    """An array that every process holds whole, spread over the devices of all of them."""
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    data = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+    spread = jax.make_array_from_callback(data.shape, sharding, lambda index: data[index])
+    return jax.random.wrap_key_data(spread) if is_key else spread
+
+
+def _check_same_everywhere(name: str, checkpoints: Path) -> None:
+    """All processes must go on from the same checkpoint."""
+    if jax.process_count() > 1:
+        digest = np.frombuffer(hashlib.sha256(name.encode()).digest(), np.uint8)
+        if (multihost_utils.process_allgather(digest) != digest).any():
+            raise InputError(f"{checkpoints}: not the same for all processes; they must share a file system")
+
+
+def _save(
+    state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int, log: RunLog | None
+) -> None:
+    if jax.process_count() > 1:
+        state = fetch(_everywhere(state, state.iteration.sharding))
+    if log is not None:
+        path = checkpoint_path(checkpoints, iteration)
+        log.sync()  # A checkpoint on disk implies the records of all its iterations.
+        save_checkpoint(path, state, config.to_json())
+        keep_latest(path, keep)
+
+
+@eqx.filter_jit
+def _everywhere(state: TrainState, replicated: Sharding) -> TrainState:
+    """The state with all of it on every device, and keys as their raw bits."""
+
+    def copy(leaf: Any) -> Any:
+        if not eqx.is_array(leaf):
+            return leaf
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return jax.lax.with_sharding_constraint(jax.random.key_data(leaf) if is_key else leaf, replicated)
+
+    return jax.tree.map(copy, state)
+
+
+def _agreed(signals: list[int]) -> int | None:
+    """The signal to stop for, which all processes take notice of at the same iteration."""
+    number = signals[0] if signals else 0
+    if jax.process_count() > 1:
+        number = int(multihost_utils.process_allgather(np.int32(number)).max())
+    return number or None
+
+
+@contextmanager
+def collect_signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM instead of dying of them; a second one of the same kind kills as usual."""
+    received: list[int] = []
+    previous = {}
+
+    def handle(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(number, previous[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, handle)
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _finite(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: a number that is not finite is written as its name."""
+    return {name: value if math.isfinite(value) else str(value) for name, value in record.items()}

@@ -1,0 +1,79 @@
+"""Tables of things in the plane, and which of them are near each other or overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial import KDTree
+
+SLACK = 0.08
+"""Metres that a wall may stand inside the space of another street, for rounding."""
+
+
+class Table:
+    """A dataclass of arrays of one length: rows that are chosen, and joined, together."""
+
+    def __getitem__(self, rows: np.ndarray) -> Self:
+        return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))  # pyright: ignore
+
+    def join(self, other: Self) -> Self:
+        """The rows of both."""
+        both = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))  # pyright: ignore
+        return type(self)(*map(np.concatenate, both))
+
+
+@dataclass(frozen=True, eq=False)
+class Strips(Table):
+    """Rectangles along lines, such as the open space of a piece of street."""
+
+    origin: Float[np.ndarray, "N 2"]
+    """Where the middle line begins."""
+    direction: Float[np.ndarray, "N 2"]
+    """Unit vector along it."""
+    length: Float[np.ndarray, " N"]
+    half_width: Float[np.ndarray, " N"]
+
+    def local(self, points: Float[np.ndarray, "N 2"]) -> tuple[np.ndarray, np.ndarray]:
+        """Metres along each strip, and to the left of its middle line, of one point each."""
+        step = points - self.origin
+        across = self.direction[:, 0] * step[:, 1] - self.direction[:, 1] * step[:, 0]
+        return (step * self.direction).sum(1), across
+
+    def shares_inside(self, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shares (enters, leaves) between which one segment start → end each is inside its strip."""
+        (along0, across0), (along1, across1) = self.local(start), self.local(end)
+        enters, leaves = np.zeros(len(start)), np.ones(len(start))
+        for value0, value1, low, high in (
+            (along0, along1, SLACK, self.length - SLACK),
+            (across0, across1, -self.half_width, self.half_width),
+        ):
+            step = value1 - value0
+            step = np.where(np.abs(step) < 1e-9, 1e-9, step)
+            t0, t1 = (low - value0) / step, (high - value0) / step
+            enters, leaves = np.maximum(enters, np.minimum(t0, t1)), np.minimum(leaves, np.maximum(t0, t1))
+        return enters, leaves
+
+    def near(self, points: Float[np.ndarray, "P 2"], reach: np.ndarray | float = 0.0) -> Iterator[Pairs]:
+        """Pairs (point, strip) that may be nearer than `reach`; see `near_pairs`."""
+        middle = self.origin + self.direction * self.length[:, None] / 2
+        return near_pairs(points, reach + float((self.length / 2 + self.half_width).max()), KDTree(middle))
+
+
+Pairs = tuple[Int[np.ndarray, " M"], Int[np.ndarray, " M"]]
+
+
+def near_pairs(
+    points: Float[np.ndarray, "P 2"], reach: np.ndarray | float, tree: KDTree, batch: int = 4096
+) -> Iterator[Pairs]:
+    """Pairs (point, place of the tree) within `reach` of each other, in batches of points."""
+    reach = np.broadcast_to(reach, len(points))
+    for first in range(0, len(points), batch):
+        part = slice(first, first + batch)
+        near = tree.query_ball_point(points[part], reach[part], return_sorted=True)
+        counts = [len(one) for one in near]
+        if sum(counts):
+            yield first + np.repeat(np.arange(len(near)), counts), np.concatenate(near).astype(np.int64)

@@ -1,0 +1,195 @@
+"""Frame stores: the views of a city on disk, one frame per oriented street piece, read without loading.
+
+A store is a directory of three files: `store.json` (what the frames are), `half_edges.npy` (which oriented
+piece each is of, ascending) and `frames.npy` (uint8 `[F, 84, 84, 3]`), which is mapped into memory, so that
+processes share it and read only what they use. `views/frame_build` writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from rapidtask.cities.city_graph import CityGraph
+from rapidtask.errors import InputError
+
+FRAME_SIZE = 84
+"""Pixels a side of a frame."""
+FORMAT = "rapidtask frame store 1"
+CHUNK = 128
+"""Frames written, and checked, at a time."""
+INFO, HALF_EDGES, FRAMES = "store.json", "half_edges.npy", "frames.npy"
+
+
+class FrameError(InputError):
+    """A frame store that cannot be used; one line that names it and the problem."""
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """What is in a store."""
+
+    city: str
+    """Name of the city."""
+    graph: str
+    """Fingerprint of its street graph: frames of another graph are of other places."""
+    source: str
+    """"rendered" or "panoramas"."""
+    renderer: str
+    """Version of what made the pixels."""
+    which: str
+    """"all" oriented pieces, or only those that leave "junctions" and dead ends."""
+    hour: float | None
+    """Hour of the day of the light; None for panoramas."""
+    streets: str
+    """Where the streets come from."""
+    licence: str
+    """Licence of the frames, which follows the data they are made from."""
+    num_frames: int
+    frame_size: int = FRAME_SIZE
+    checksums: tuple[int, ...] = ()
+    """CRC-32 of each chunk of frames."""
+
+    def same_views(self, other: StoreInfo) -> bool:
+        """Whether two stores hold the same frames, finished or not."""
+        return replace(self, checksums=()) == replace(other, checksums=())
+
+
+class FrameStore:
+    """A finished store, open for reading."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open a store.
+
+        Raises:
+            FrameError: if it is none, or damaged in a way that its size or header shows.
+        """
+        self.path = Path(path)
+        self.info = read_info(self.path)
+        self.half_edges: Int[np.ndarray, " F"] = _load(self.path / HALF_EDGES)
+        self.frames: UInt8[np.ndarray, "F 84 84 3"] = _load(self.path / FRAMES)
+        size, count = self.info.frame_size, self.info.num_frames
+        for name, array, dtype, shape in (
+            (HALF_EDGES, self.half_edges, np.int32, (count,)),
+            (FRAMES, self.frames, np.uint8, (count, size, size, 3)),
+        ):
+            if array.dtype != dtype or array.shape != shape:
+                raise FrameError(
+                    f"{self.path / name}: holds {array.dtype} {array.shape}, but {INFO} says "
+                    f"{np.dtype(dtype)} {shape}"
+                )
+
+    def __len__(self) -> int:
+        return self.info.num_frames
+
+    def find(self, city: CityGraph, node: np.ndarray, first: np.ndarray) -> Int[np.ndarray, " ..."]:
+        """Numbers of the frames seen at nodes toward their neighbours `first`; -1 where both are -1.
+
+        Raises:
+            FrameError: if the store is of another city, or lacks one of the views.
+        """
+        if graph_fingerprint(city) != self.info.graph:
+            raise FrameError(f"{self.path}: made from another street graph than {city.name}; render it again")
+        node, first = np.asarray(node), np.asarray(first)
+        half_edge = half_edges_of(city, node, first)
+        padding = half_edge < 0
+        frame = np.minimum(np.searchsorted(self.half_edges, half_edge), len(self.half_edges) - 1)
+        if (bad := np.argwhere((self.half_edges[frame] != half_edge) & ~padding)).size:
+            where = tuple(bad[0])
+            raise FrameError(
+                f"{self.path}: no view from node {node[where]} to {first[where]}: the store has those of "
+                f"{self.info.which!r}; render it with --which all"
+            )
+        return np.where(padding, -1, frame).astype(np.int32)
+
+    def verify(self) -> None:
+        """Read every frame and compare checksums.
+
+        Raises:
+            FrameError: naming the first damaged frames.
+        """
+        for number, expected in enumerate(self.info.checksums):
+            if chunk_checksum(self.frames, number) != expected:
+                first = number * CHUNK
+                raise FrameError(
+                    f"{self.path / FRAMES}: frames {first} to {min(first + CHUNK, len(self)) - 1} are damaged"
+                )
+
+
+def half_edges_of(city: CityGraph, node: np.ndarray, first: np.ndarray) -> Int[np.ndarray, " ..."]:
+    """Numbers of the half-edges from nodes to their neighbours; -1 where both are -1."""
+    node, first = np.asarray(node, np.int64), np.asarray(first, np.int64)
+    keys = city.tails.astype(np.int64) * city.num_nodes + city.neighbours
+    order = np.argsort(keys)
+    wanted = node * city.num_nodes + first
+    at = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
+    padding = (node < 0) & (first < 0)
+    if (bad := np.argwhere((keys[order[at]] != wanted) & ~padding)).size:
+        where = tuple(bad[0])
+        raise FrameError(f"{city.name}: no street leads from node {node[where]} to {first[where]}")
+    return np.where(padding, -1, order[at])
+
+
+def chunk_checksum(frames: np.ndarray, number: int) -> int:
+    """CRC-32 of one chunk."""
+    return zlib.crc32(np.ascontiguousarray(frames[number * CHUNK : (number + 1) * CHUNK]).tobytes())
+
+
+def graph_fingerprint(city: CityGraph) -> str:
+    """A fingerprint of a street graph: places to about a centimetre, and who neighbours whom."""
+    digest = hashlib.sha256()
+    for array in (city.lat, city.lng):
+        digest.update(np.round(array * 1e7).astype("<i8").tobytes())
+    for array in (city.offsets, city.neighbours):
+        digest.update(np.asarray(array, "<i4").tobytes())
+    return digest.hexdigest()
+
+
+def read_info(path: Path) -> StoreInfo:
+    """Read what a store holds, and check it."""
+    if not path.is_dir():
+        raise FrameError(f"{path}: no such frame store")
+    try:
+        values = json.loads((path / INFO).read_text())
+    except FileNotFoundError:
+        raise FrameError(f"{path}: not a frame store (it has no {INFO})") from None
+    except (OSError, ValueError) as error:
+        raise FrameError(f"{path / INFO}: cannot be read ({error})") from None
+    path = path / INFO
+    found = values.pop("format", None) if isinstance(values, dict) else type(values).__name__
+    if found != FORMAT:
+        raise FrameError(f"{path}: format is {found!r}, expected {FORMAT!r}")
+    known = {field.name for field in fields(StoreInfo)}
+    if missing := known - values.keys():
+        raise FrameError(f"{path}: no field {min(missing)!r}")
+    if unknown := values.keys() - known:
+        raise FrameError(f"{path}: unknown field {min(unknown)!r}")
+    for name in ("num_frames", "frame_size"):
+        if not isinstance(values[name], int) or values[name] < 1:
+            raise FrameError(f"{path}: {name} is {values[name]!r}, expected a whole number above 0")
+    sums = values["checksums"]
+    if not isinstance(sums, list) or not all(isinstance(value, int) for value in sums):
+        raise FrameError(f"{path}: checksums is not a list of numbers")
+    return StoreInfo(**{**values, "checksums": tuple(sums)})
+
+
+def write_info(path: Path, info: StoreInfo) -> None:
+    """Write a `store.json`, completely or not at all."""
+    temporary = path / f"{INFO}.new"
+    temporary.write_text(json.dumps({"format": FORMAT, **asdict(info)}, indent=1) + "\n")
+    temporary.replace(path / INFO)
+
+
+def _load(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r")
+    except FileNotFoundError:
+        raise FrameError(f"{path}: missing") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise FrameError(f"{path}: cannot be read, is it cut off? ({' '.join(str(error).split())})") from None
