@@ -14,6 +14,7 @@ from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import read_run
 from rapidtask.experiments.planner import EXPERIMENT
 from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
 from rapidtask.experiments.planner.decoded import Decoded, reach
@@ -24,11 +25,10 @@ from rapidtask.experiments.planner.street_geometry import line_text, part_of, re
 from rapidtask.experiments.planner.summaries import ITERATIONS, Inputs, decoder_inputs
 from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
 from rapidtask.experiments.results import make_results, read_index
-from rapidtask.experiments.runs import read_run
 from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
 
-SMALL = EPNConfig(width=8, iterations=2, block="residual", match=True, locate=True, symbols="fixed")
+SMALL = EPNConfig(width=8, iterations=2, block="residual", compare_places=True, state_in_rows=True, symbols="fixed")
 RING = [[1, 2], [2, 0], [0, 1]]
 """Three states; the first move goes round, the second round the other way."""
 

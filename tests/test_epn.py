@@ -33,13 +33,13 @@ FEW = settings(max_examples=8, deadline=None)
 
 PLANNERS = [
     {"block": "paper", "iterations": 1, "num_heads": 1},
-    {"block": "paper", "iterations": 4, "num_heads": 2, "match": True},
+    {"block": "paper", "iterations": 4, "num_heads": 2, "compare_places": True},
     {"block": "residual", "iterations": 2, "num_heads": 4},
-    {"block": "residual", "iterations": 6, "num_heads": 1, "match": True},
+    {"block": "residual", "iterations": 6, "num_heads": 1, "compare_places": True},
     {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
-    {"block": "norm_after", "iterations": 2, "match": True, "match_start": None},
+    {"block": "norm_after", "iterations": 2, "compare_places": True, "comparison_gain": None},
     # As many rows plan as there are: only then is Nxk the same function of both memories.
-    {"block": "residual", "iterations": 3, "num_heads": 2, "match": True, "attention": "nxk"},
+    {"block": "residual", "iterations": 3, "num_heads": 2, "compare_places": True, "recent_rows": 50},
 ]
 
 
@@ -75,7 +75,7 @@ def test_counted_memory_is_the_same_function_with_the_same_gradients(options, ar
 def test_shorter_belief_differs_from_full_belief(arguments):
     """Guards the test above: with few rows planning, the counted memory holds another belief."""
     timesteps = random_history(**{**arguments, "size": 2, "reset_chance": 0.0})
-    options = {"block": "residual", "iterations": 1, "attention": "nxk", "k": 4}
+    options = {"block": "residual", "iterations": 1, "recent_rows": 4}
     results = [
         compiled_outputs(**options)(flatten(memory), flatten(timesteps))[0]
         for memory in (compiled_recall(memory=kind)(timesteps) for kind in ("all", "unique"))
@@ -84,11 +84,11 @@ def test_shorter_belief_differs_from_full_belief(arguments):
 
 
 VARIANTS = [
-    {"memory": "all", "block": "paper", "write": "after", "iterations": 2},
-    {"memory": "unique", "block": "paper", "write": "before", "iterations": 1, "match": True},
-    {"memory": "unique", "block": "residual", "write": "after", "boundary": "as_seen", "iterations": 2},
-    {"memory": "all", "block": "residual", "write": "before", "attention": "nxk", "k": 5, "iterations": 1},
-    {"memory": "unique", "block": "paper", "write": "after", "attention": "nxk", "k": 5, "iterations": 2},
+    {"memory": "all", "block": "paper", "plan_with_newest": False, "iterations": 2},
+    {"memory": "unique", "block": "paper", "plan_with_newest": True, "iterations": 1, "compare_places": True},
+    {"memory": "unique", "block": "residual", "plan_with_newest": False, "goal_as_successor": False, "iterations": 2},
+    {"memory": "all", "block": "residual", "plan_with_newest": True, "recent_rows": 5, "iterations": 1},
+    {"memory": "unique", "block": "paper", "plan_with_newest": False, "recent_rows": 5, "iterations": 2},
 ]
 
 
@@ -249,7 +249,7 @@ def test_few_slots_give_the_output_of_all_slots(arguments):
 
 @functools.cache
 def compiled_bucketed_act():
-    agent = make_epn(block="paper", iterations=2, match=True, num_heads=2)
+    agent = make_epn(block="paper", iterations=2, compare_places=True, num_heads=2)
 
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
@@ -293,7 +293,7 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
 
 @pytest.mark.parametrize("goal_in_rows", [True, False])
 def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
-    agent = make_epn(iterations=1, block="residual", match=True, goal_in_rows=goal_in_rows)
+    agent = make_epn(iterations=1, block="residual", compare_places=True, goal_in_rows=goal_in_rows)
     timesteps = flatten(random_history(3, 3, False))
     memory = flatten(compiled_recall(memory="unique")(random_history(3, 3, False)))
     other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)

@@ -18,8 +18,8 @@ from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.grid.exploration import cells_seen
 from rapidtask.experiments.grid.recipes import Recipes
 from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
-from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.ship import Ship, ship

@@ -11,10 +11,10 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import rapidtask  # noqa: F401  (registers the ids)
-from rapidtask.draw import scene_of
 from rapidtask.envs import episode
 from rapidtask.envs.gymnasium_env import RapidTaskEnv, RapidTaskVectorEnv
 from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.scene import scene_of
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import make_memory_planning
 

@@ -14,6 +14,7 @@ from rapidtask.commands.ladder import train
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.planner.ladder import (
     EXPERIMENT,
     GAP,
@@ -25,7 +26,6 @@ from rapidtask.experiments.planner.ladder import (
     list_jobs,
 )
 from rapidtask.experiments.results import make_results
-from rapidtask.experiments.runs import read_runs
 from rapidtask.learning.config import FAST, PAPER, epn_for
 from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LEARNING, WORLD
@@ -34,8 +34,8 @@ CHANGES = {
     "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip sum_loss",
     "residual block": "block",
     "fixed symbols": "symbols vision",
-    "places compared in rows and readout": "match match_start",
-    "and in attention": "match_start num_heads",
+    "places compared in rows and readout": "match comparison_gain",
+    "and in attention": "comparison_gain num_heads",
     "newest transition before planning": "write boundary",
     "rows know the current state: ours": "locate",
 }

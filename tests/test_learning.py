@@ -113,7 +113,7 @@ def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happene
     state, metrics = eqx.filter_jit(updater.update)(
         start, rollout, environment, ENTROPY_WEIGHT, jax.random.key(0)
     )
-    num_steps = float(rollout.happened.sum())
+    num_steps = float(rollout.valid.sum())
     assert num_steps < NUM_ENVS * NUM_STEPS  # some actions came after an episode's end
     of_mean = jax.tree.map(lambda x: num_steps * x, change(sequence_update[0], agent))
     assert_close(change(state, agent), of_mean, 1e-3)
@@ -121,10 +121,10 @@ def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happene
 
 
 def test_advantages_are_normalised_over_the_steps_that_happened():
-    happened = jnp.asarray([[1.0, 1.0], [1.0, 0.0]])
-    normal = normalise(jnp.asarray([[1.0, 2.0], [6.0, 1000.0]]), happened)
+    valid = jnp.asarray([[1.0, 1.0], [1.0, 0.0]])
+    normal = normalise(jnp.asarray([[1.0, 2.0], [6.0, 1000.0]]), valid)
     spread = np.std([1.0, 2.0, 6.0]) + 1e-3
-    np.testing.assert_allclose(normal[happened > 0], [-2 / spread, -1 / spread, 3 / spread], rtol=1e-5)
+    np.testing.assert_allclose(normal[valid > 0], [-2 / spread, -1 / spread, 3 / spread], rtol=1e-5)
 
 
 def test_staggered_environments_end_their_episodes_one_after_the_other(environment, agent):
@@ -169,7 +169,7 @@ def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
     samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
     surprising = jnp.arange(ALL) % 10 == 0
     advantage = jnp.where(surprising, -3.0, 0.1)
-    samples = replace(samples, advantage=advantage, happened=jnp.ones(ALL).at[0].set(0.0))
+    samples = replace(samples, advantage=advantage, valid=jnp.ones(ALL).at[0].set(0.0))
     keys = jax.random.split(jax.random.key(0), 200)
     drawn = np.asarray(jax.vmap(lambda key: draw_steps(key, samples, 20))(keys))
     assert all(len(set(draw)) == 20 for draw in drawn.tolist())
@@ -233,8 +233,8 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     sizes = rng.integers(0, 13, num_samples)
     memory = empty_memory(num_samples, 12)
     count = jnp.asarray(np.arange(12) < sizes[:, None], jnp.int32)
-    happened = np.ones(num_samples)
-    happened[rng.permutation(num_samples)[:num_ignored]] = 0
+    valid = np.ones(num_samples)
+    valid[rng.permutation(num_samples)[:num_ignored]] = 0
     zeros = jnp.zeros(num_samples)
     samples = Samples(
         None,  # pyright: ignore[reportArgumentType]
@@ -242,7 +242,7 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
         zeros,
         zeros,
         zeros,
-        jnp.asarray(happened),
+        jnp.asarray(valid),
         eqx.tree_at(lambda m: m.count, memory, count),
         zeros,
     )
@@ -252,13 +252,13 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     assert (num_minibatches, num_chunks * per_chunk) == (num_samples // minibatch_size, minibatch_size)
     assert num_chunks == {32: MOST_PARTS, 16: MOST_PARTS, 20: 10, 7: 7}[minibatch_size]
     assert len(np.unique(order)) == order.size
-    # What is left over is first of all what never happened.
+    # What is left over is first of all what is not valid.
     left_over = num_samples - order.size
-    assert happened[order].sum() == order.size - max(0, num_ignored - left_over)
-    used = np.where(happened[order] > 0, sizes[order], 99)
+    assert valid[order].sum() == order.size - max(0, num_ignored - left_over)
+    used = np.where(valid[order] > 0, sizes[order], 99)
     assert (used[:, :-1].max(axis=-1) <= used[:, 1:].min(axis=-1)).all()
     # Every minibatch has about the same mix of sizes.
-    assert np.ptp(np.where(happened[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
+    assert np.ptp(np.where(valid[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
     other = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(2)))
     assert (other != order).any()
 
@@ -363,7 +363,7 @@ def closed_form(step: int, at_goal: bool, before: bool) -> float:
     ("config", "learning"),
     [
         (
-            replace(EPNConfig(), width=32, iterations=1, block="residual", write="before"),
+            replace(EPNConfig(), width=32, iterations=1, block="residual", plan_with_newest=True),
             {"learning_rate": 5e-3},
         ),
         (

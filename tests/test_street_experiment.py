@@ -15,8 +15,8 @@ from rapidtask.evaluation.play import play
 from rapidtask.experiments import streets
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import draw
-from rapidtask.experiments.runs import kind_label, read_runs
 from rapidtask.experiments.streets.generalisation import MoreIntersections
 from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods, PicturedTable
 from rapidtask.experiments.streets.other_cities import training_cities

@@ -10,9 +10,9 @@ from rapidtask.experiments.comparison import OracleShare, StepsToGoal
 from rapidtask.experiments.curves import TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
+from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.longer_lives import LongerLives
 from rapidtask.experiments.results import make_results, read_index
-from rapidtask.experiments.runs import read_runs
 from rapidtask.experiments.streets.generalisation import (
     IntermediateNodes,
     LargerMaps,

@@ -42,7 +42,7 @@ class EPNConfig:
     """Most recent rows that plan with `attention="nxk"`."""
     match: bool = False
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
-    match_start: float | None = 4.0
+    comparison_gain: float | None = 4.0
     """First gain of matches: of each head's own kind, "look at the rows that go on from where I lead" the
     first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0.
     None gives comparisons to rows and readout alone, not to attention."""
@@ -107,11 +107,11 @@ class EPN(EpisodicAgent):
         width, heads = config.width, config.num_heads
         if config.iterations < 0:
             raise InputError(f"iterations is {config.iterations}, expected at least 0")
-        if config.locate and not config.match:
+        if config.state_in_rows and not config.compare_places:
             raise InputError("locate needs match: it is a comparison of places")
         keys = iter(jax.random.split(key, 10))
         if config.symbols == "fixed" and not spec.pixels:
-            if spec.num_observations > width and not config.match:
+            if spec.num_observations > width and not config.compare_places:
                 raise InputError(f"{spec.num_observations} fixed symbols need match, or a width of as many")
             self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
@@ -125,9 +125,9 @@ class EPN(EpisodicAgent):
         self.logits = Linear(width, spec.num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
-        if config.match:
-            if config.match_start is not None:
-                self.match_gain = config.match_start * jnp.eye(4)[:, jnp.arange(heads) % 4]
+        if config.compare_places:
+            if config.comparison_gain is not None:
+                self.match_gain = config.comparison_gain * jnp.eye(4)[:, jnp.arange(heads) % 4]
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config
@@ -251,9 +251,9 @@ class RowEmbedding(eqx.Module):
         self.origin, self.successor, goal = (Linear(width, width, k, bias=False) for k in keys[:3])
         self.goal = goal if config.goal_in_rows else None
         self.action = jax.random.normal(keys[3], (num_actions, width))
-        match = config.match and config.goal_in_rows
+        match = config.compare_places and config.goal_in_rows
         self.match = jax.random.normal(keys[4], (2, width)) if match else None
-        self.locate = jax.random.normal(keys[5], (2, width)) if config.locate else None
+        self.locate = jax.random.normal(keys[5], (2, width)) if config.state_in_rows else None
 
     def __call__(
         self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings

@@ -14,8 +14,8 @@ from rich.console import Console
 from rapidtask.commands.ladder import Ladder
 from rapidtask.errors import InputError
 from rapidtask.experiments import grid, planner, streets
+from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.results import keep_sweeps, make_results
-from rapidtask.experiments.runs import read_runs
 
 EXPERIMENTS = {
     "memory-planning": grid.EXPERIMENT,

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.live import Live
 
 from rapidtask.errors import InputError
+from rapidtask.experiments.logged_runs import LoggedRun, read_runs
 from rapidtask.experiments.planner.ladder import EXPERIMENT, Job, LadderRuns, list_jobs
 from rapidtask.experiments.results import make_results
-from rapidtask.experiments.runs import LoggedRun, read_runs
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import split_cpu
 from rapidtask.runs.run import RunOptions, run

@@ -220,8 +220,9 @@ def _refuse_options(options: dict[str, Any] | None) -> None:
 def _draw(
     mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
 ) -> str | np.ndarray:
-    # Here, because drawing stands above environments: most are never drawn.
-    from rapidtask.draw import make_scene, render_ansi, render_rgb
+    # Here, because most environments are never drawn.
+    from rapidtask.draw import render_ansi, render_rgb
+    from rapidtask.envs.scene import make_scene
 
     scene = make_scene(environment, state, trail, goals)
     return render_ansi(scene) if mode == "ansi" else render_rgb(scene)

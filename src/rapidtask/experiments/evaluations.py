@@ -18,7 +18,7 @@ from rapidtask.evaluation import Scores
 from rapidtask.evaluation.play import Episodes, play
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.figure import NotAvailable
-from rapidtask.experiments.runs import PIXELS, LoggedRun, kind_label
+from rapidtask.experiments.logged_runs import PIXELS, LoggedRun, kind_label
 from rapidtask.policies import Policy, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import list_pretrained
@@ -41,6 +41,8 @@ class TrainedAgent:
     config: RunConfig
     source: str
     """Name of the shipped agent, or folder of the run."""
+    steps: int = 0
+    """Environment steps of its training."""
 
     @property
     def kind(self) -> str:
@@ -211,7 +213,7 @@ def gather(
             label = kind_label(config)
             # A second shipped agent of one kind is told apart by its own name.
             label = label if label not in found else card.name
-            found[label] = TrainedAgent(label, agent, config, card.name)
+            found[label] = TrainedAgent(label, agent, config, card.name, card.steps)
     for run in sorted(runs, key=lambda run: -run.final_goals):
         # A run without a checkpoint yet: its log still gives a curve.
         if run.label not in found and (trained := agent_of(run)) is not None:
@@ -228,7 +230,7 @@ def agent_of(run: LoggedRun) -> TrainedAgent | None:
         agent, config = load_agent(agent_file(run.folder))
     except InputError:
         return None
-    return TrainedAgent(run.label, agent, config, f"run {run.folder.name}")
+    return TrainedAgent(run.label, agent, config, f"run {run.folder.name}", run.steps)
 
 
 def same_but_seed(one: RunConfig, other: RunConfig) -> bool:

@@ -18,7 +18,7 @@ from rapidtask.errors import InputError
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
-from rapidtask.experiments.runs import LoggedRun
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.runs.checkpoint import write_atomically
 from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
 

@@ -118,13 +118,13 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     return replace(
         paper,
         block="residual",
-        match=True,
+        compare_places=True,
         # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
         num_heads=4,
-        match_start=8.0,
-        locate=True,
-        write="before",
-        boundary="arrival",
+        comparison_gain=8.0,
+        state_in_rows=True,
+        plan_with_newest=True,
+        goal_as_successor=True,
         symbols="fixed",
         vision="whitened",
         readout_width=256 if domain == STREETS else None,

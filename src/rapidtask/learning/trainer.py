@@ -127,7 +127,7 @@ class Trainer:
         rollout, actors = collect(environment, state.learner.agent, state.actors, self.num_steps)
         key = jax.random.fold_in(state.key, state.iteration)
         learner, metrics = self._updater.update(state.learner, rollout, environment, entropy_weight, key)
-        goals, steps = rollout.timesteps.completed[1:].sum(), rollout.happened.sum()
+        goals, steps = rollout.timesteps.completed[1:].sum(), rollout.valid.sum()
         if self.mesh is not None:
             goals, steps = jax.lax.psum((goals, steps), DEVICES)
         metrics |= {"goals_per_episode": environment.episode.episode_steps * goals / jnp.maximum(steps, 1.0)}

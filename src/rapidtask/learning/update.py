@@ -27,7 +27,7 @@ PRIORITY = 0.8
 
 
 Computed = tuple[Any, Metrics, Float[Array, ""]]
-"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps happened."""
+"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps are valid."""
 
 
 class LearnerState(eqx.Module):
@@ -90,10 +90,10 @@ class Updater:
                 ),
                 index,
             )
-            # A chunk counts by how many of its steps happened; the last one may hold steps to leave out.
-            happened = samples.happened[index].sum(axis=1)
-            share = happened / jnp.maximum(happened.sum(), 1.0)
-            return *jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks), happened.sum()
+            # A chunk counts by how many of its steps are valid; the last one may hold steps to leave out.
+            valid = samples.valid[index].sum(axis=1)
+            share = valid / jnp.maximum(valid.sum(), 1.0)
+            return *jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks), valid.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -123,7 +123,7 @@ class Updater:
             loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
             part = select_environments(rollout, index)
             (_, metrics), gradient = loss(agent, part, environment, self.config, entropy_weight)
-            return gradient, metrics, part.happened.sum()
+            return gradient, metrics, part.valid.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -195,7 +195,7 @@ def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array
     weight = PRIORITY * jnp.log(jnp.abs(samples.advantage) + 1e-2)
     # The largest of log-weights with Gumbel noise are a draw without replacement.
     noisy = weight + jax.random.gumbel(key, weight.shape)
-    return jax.lax.top_k(jnp.where(samples.happened > 0, noisy, -jnp.inf), num_drawn)[1]
+    return jax.lax.top_k(jnp.where(samples.valid > 0, noisy, -jnp.inf), num_drawn)[1]
 
 
 def draw_iterations(key: PRNGKeyArray, num_samples: int, most: int) -> Int[Array, " S"]:
@@ -216,7 +216,7 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
     assert samples.memory is not None
     last = 2.0 * samples.memory.origin.shape[-1]
     size = samples.memory.size + jax.random.uniform(key, (num_samples,))
-    ranks = jnp.argsort(jnp.where(samples.happened > 0, size, last))
+    ranks = jnp.argsort(jnp.where(samples.valid > 0, size, last))
     dealt = ranks[: num_minibatches * minibatch_size].reshape(num_chunks, -1, num_minibatches)
     return jnp.moveaxis(dealt, -1, 0)
 

@@ -21,7 +21,7 @@ from rapidtask.errors import InputError
 from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = {
-    *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
+    *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "comparison_gain"),
     *("locate", "readout_width", "goal_in_rows", "symbols", "vision", "boundary", "write"),
 }
 """Options of the EPN that the page's network knows."""

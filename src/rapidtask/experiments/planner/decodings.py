@@ -15,17 +15,15 @@ from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
-from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, agent_of
+from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, gather
 from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.experiments.planner.decoded import Decoded
 from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, train_decoders
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.experiments.planner.summaries import decoder_inputs
-from rapidtask.experiments.runs import LoggedRun
-from rapidtask.pretrained.cards import list_pretrained
-from rapidtask.pretrained.load import fit_agent, load_pretrained
+from rapidtask.pretrained.load import fit_agent
 from rapidtask.runs.config import RunConfig
-from rapidtask.worlds.world import World
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 """Titles of the domains, by name."""
@@ -59,8 +57,8 @@ class Setting:
         return {"domain": self.domain, "setting": self.name, "map": self.origin}
 
     @property
-    def tested_in(self) -> World:
-        """The worlds of the test, on the host."""
+    def tested_in(self) -> Any:
+        """The worlds of the test, on the host: a `World` of NumPy arrays."""
         return to_numpy(self.test_worlds.make().pool.worlds)
 
 
@@ -171,7 +169,7 @@ def gather_decodings(
     frames: str | None = None,
     **settings: Any,
 ) -> Decodings:
-    """Per domain the shipped EPN, else that of the best run, and as a control a fresh one of the same shape.
+    """Per domain the EPN that other figures show, and as a control a fresh one of the same shape.
 
     Args:
         runs: logged runs of any domain.
@@ -180,27 +178,17 @@ def gather_decodings(
         frames: unused: agents that see pixels are not decoded.
         **settings: fields of `Decodings`.
     """
-    found: dict[str, TrainedAgent] = {}
-    for card in list_pretrained(folder) if shipped else []:
-        if card.agent == "epn" and card.world not in found:
-            agent, config = load_pretrained(card.name, folder=folder)
-            if can_be_decoded(config):
-                found[card.world] = TrainedAgent(_label(config, card.steps), agent, config, card.name)
-    for run in sorted(runs, key=lambda run: -run.final_goals):
-        domain = domain_name(run.config.world)
-        if domain not in found and can_be_decoded(run.config) and (trained := agent_of(run)) is not None:
-            found[domain] = replace(trained, label=_label(run.config, run.steps))
-    agents = {f"{domain}, {TRAINED}": found[domain] for domain in DOMAINS if domain in found}
-    for domain in DOMAINS:
-        if domain in found:
-            config = found[domain].config
-            fresh = TrainedAgent("fresh weights", config.make_agent(), config, "fresh weights")
-            agents[f"{domain}, {UNTRAINED}"] = fresh
+    agents: dict[str, TrainedAgent] = {}
+    for world in (MemoryPlanning(), StreetLearn()):
+        domain = domain_name(world)
+        ours = [run for run in runs if domain_name(run.config.world) == domain]
+        found = gather(ours, shipped=shipped, folder=folder, world=world).agents.values()
+        trained = next((trained for trained in found if can_be_decoded(trained.config)), None)
+        if trained is not None:
+            agents[f"{domain}, {TRAINED}"] = trained
+            fresh = trained.config.make_agent()
+            agents[f"{domain}, {UNTRAINED}"] = TrainedAgent("EPN", fresh, trained.config, "fresh weights")
     return Decodings(runs, agents, **settings)
-
-
-def _label(config: RunConfig, steps: int) -> str:
-    return f"recipe {config.recipe}, {steps / 1e6:.2g}M steps"
 
 
 def can_be_decoded(config: RunConfig) -> bool:

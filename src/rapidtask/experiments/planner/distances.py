@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,13 +92,7 @@ class DecodingAccuracy(Figure[Decodings]):
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
-        key = ("domain", "setting")
-        drawing, parts = style.panels(rows, key, 2.8, 3.3, ylabel="decoded correctly (%)", sharey=True)
-        for axes, ours in parts:
-            draw_accuracy(axes, ours)
-            axes.set_title(setting_title(ours[0]))
-        style.shared_legend(drawing, where="lower", ncols=6)
-        return drawing
+        return accuracy_panels(rows, "setting", setting_title)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,23 +155,21 @@ class Emergence(Figure[Decodings]):
                     of_seed = reached[row["iterations"], row["decoder_seed"]]
                     for name in ("test_loss", "below_half_at_distance", "falls_below_half"):
                         row[name] = of_seed[name]
-                    rows.append({**row, "agent": near.trained.label, "source": near.trained.source})
+                    rows.append({**row, "agent": describe(near), "source": near.trained.source})
         return rows
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per domain and planner."""
-        domains, origins = (list(dict.fromkeys(row[name] for row in rows)) for name in ("domain", "map"))
-        drawing = style.new_figure(2.9 * len(origins) + 0.4, 2.7 * len(domains) + 0.5)
-        grid = drawing.subplots(len(domains), len(origins), squeeze=False, sharey=True)
-        for line, domain in zip(grid, domains, strict=True):
-            for axes, origin in zip(line, origins, strict=True):
-                ours = [row for row in rows if (row["domain"], row["map"]) == (domain, origin)]
-                draw_accuracy(axes, ours, whiskers=False)
-                # The recipe and the steps on a line each: panels are narrow.
-                axes.set_title("\n".join([origin, *str(ours[0]["agent"]).split(", ")]), fontsize=8)
-            line[0].set_ylabel(f"{DOMAINS[domain]}\ndecoded correctly (%)")
-        style.shared_legend(drawing, where="lower", ncols=3)
-        return drawing
+        return accuracy_panels(
+            rows, "map", lambda row: f"{DOMAINS[row['domain']]}\n{row['map']}: {row['agent']}", whiskers=False
+        )
+
+
+def describe(setting: Setting) -> str:
+    """A planner in a few words."""
+    if setting.origin == UNTRAINED:
+        return "fresh weights"
+    return f"recipe {setting.trained.config.recipe}, {setting.trained.steps / 1e6:.2g}M steps"
 
 
 def accuracy_rows(setting: Setting, decoded: Decoded) -> Table:
@@ -235,28 +227,40 @@ def setting_title(row: dict) -> str:
     return f"{DOMAINS[row['domain']]}\n{row['setting']}"
 
 
-def draw_accuracy(axes: Axes, rows: Table, *, whiskers: bool = True) -> None:
-    """Mean accuracy over decoder seeds against the distance, one line per number of iterations."""
-    style.quiet(axes)
-    axes.axhline(50, color="#9ca3af", lw=1, ls=":")
-    for iterations, ours in by_iterations(rows):
-        distances = sorted({row["distance"] for row in ours})
-        accuracy = [[100 * row["accuracy"] for row in ours if row["distance"] == d] for d in distances]
-        means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
-        axes.errorbar(
-            distances,
-            means,
-            # Rounding makes equal ones differ.
-            np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None,
-            color=iteration_colour(iterations),
-            lw=1.6,
-            elinewidth=0.8,
-            marker="o",
-            markersize=2.6,
-            label=style.plural(iterations),
-        )
-    axes.set(xlabel="distance to the goal (moves)", ylim=(0, 104))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whiskers: bool = True) -> Drawing:
+    """Mean accuracy over decoder seeds against the distance, one line per number of iterations.
+
+    Args:
+        rows: rows of `accuracy_rows`.
+        key: column that tells the panels of a domain apart.
+        title: the title of a panel, from any of its rows.
+        whiskers: whether to draw the range of the seeds.
+    """
+    ylabel = "decoded correctly (%)"
+    drawing, parts = style.panels(rows, ("domain", key), 2.8, 3.3, ylabel=ylabel, sharey=True)
+    for axes, panel in parts:
+        axes.axhline(50, color="#9ca3af", lw=1, ls=":")
+        for iterations, ours in by_iterations(panel):
+            distances = sorted({row["distance"] for row in ours})
+            accuracy = [[100 * row["accuracy"] for row in ours if row["distance"] == d] for d in distances]
+            means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
+            axes.errorbar(
+                distances,
+                means,
+                # Rounding makes equal ones differ.
+                np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None,
+                color=iteration_colour(iterations),
+                lw=1.6,
+                elinewidth=0.8,
+                marker="o",
+                markersize=2.6,
+                label=style.plural(iterations),
+            )
+        axes.set(xlabel="distance to the goal (moves)", ylim=(0, 104))
+        axes.set_title(title(panel[0]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    style.shared_legend(drawing, where="lower", ncols=6)
+    return drawing
 
 
 def _draw_against_iterations(axes: Axes, rows: Table, column: str, colour: str, label: str) -> None:

@@ -17,7 +17,7 @@ from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, same_but_seed
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
-from rapidtask.experiments.runs import LoggedRun
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.provenance import training_command
@@ -57,11 +57,11 @@ def climb() -> Iterator[Rung]:
         ("residual block", {"block": fast.block}),
         # There are no frames in the game: how they would be seen changes nothing.
         ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
-        ("places compared in rows and readout", {"match": True, "match_start": None}),
-        ("and in attention", {"match_start": fast.match_start, "num_heads": fast.num_heads}),
+        ("places compared in rows and readout", {"compare_places": True, "comparison_gain": None}),
+        ("and in attention", {"comparison_gain": fast.comparison_gain, "num_heads": fast.num_heads}),
         # In the game nothing respawns, and a completed task's row is the same with either boundary.
         ("newest transition before planning", {"write": fast.write, "boundary": fast.boundary}),
-        ("rows know the current state: ours", {"locate": True}),
+        ("rows know the current state: ours", {"state_in_rows": True}),
     )
     for name, options in changes:
         agent = replace(agent, **options)

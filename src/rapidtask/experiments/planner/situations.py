@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,15 +11,14 @@ from jaxtyping import Bool, Int
 
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
-from rapidtask.worlds.world import World
 
 
 @dataclass(frozen=True, eq=False)
 class Situations:
     """K situations; situations of the same `group` share their world, its symbols and the goal."""
 
-    worlds: World
-    """A pool of them, on the host."""
+    worlds: Any
+    """A pool of them, on the host: a `World` of NumPy arrays."""
     world: Int[np.ndarray, " K"]
     """Which of the worlds."""
     symbols: Int[np.ndarray, "K S"]
@@ -98,7 +98,7 @@ class Situations:
         )
 
 
-def sample_situations(worlds: World, count: int, generator: np.random.Generator) -> Situations:
+def sample_situations(worlds: Any, count: int, generator: np.random.Generator) -> Situations:
     """Random states and goals (they may be the same), each in a world and with symbols of its own."""
     world = generator.integers(len(worlds.num_states), size=count)
     states = worlds.num_states[world]
@@ -107,7 +107,7 @@ def sample_situations(worlds: World, count: int, generator: np.random.Generator)
     return Situations(worlds, world, symbols, here, goal, np.arange(count))
 
 
-def sample_maps(worlds: World, count: int, generator: np.random.Generator) -> Situations:
+def sample_maps(worlds: Any, count: int, generator: np.random.Generator) -> Situations:
     """Every state of random worlds, each world with one random goal: as many maps."""
     world = generator.permutation(len(worlds.num_states))[:count]
     if len(world) < count:  # one world with new symbols each time
@@ -117,7 +117,7 @@ def sample_maps(worlds: World, count: int, generator: np.random.Generator) -> Si
 
 
 def all_states(
-    worlds: World,
+    worlds: Any,
     world: Int[np.ndarray, " G"],
     goal: Int[np.ndarray, " G"],
     symbols: Int[np.ndarray, "G S"],
@@ -129,6 +129,6 @@ def all_states(
     return Situations(worlds, world[group], symbols[group], here, goal[group], group)
 
 
-def _symbols(worlds: World, count: int, generator: np.random.Generator) -> Int[np.ndarray, "K S"]:
+def _symbols(worlds: Any, count: int, generator: np.random.Generator) -> Int[np.ndarray, "K S"]:
     ids = np.tile(np.arange(worlds.num_observations, dtype=np.int32), (count, 1))
     return generator.permuted(ids, axis=1)[:, : worlds.next_state.shape[1]]

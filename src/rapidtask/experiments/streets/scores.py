@@ -8,7 +8,7 @@ from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, columns
 from rapidtask.experiments.figure import GOALS, SHARE, NotAvailable, Table
-from rapidtask.experiments.runs import PIXELS
+from rapidtask.experiments.logged_runs import PIXELS
 
 EPISODES = 500
 """Most episodes of one evaluation in figures with many."""

@@ -10,7 +10,7 @@ from rapidtask.experiments import style
 from rapidtask.experiments.curves import curve_rows, draw_curves, reference_rows
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import GOALS, Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.runs import LoggedRun
+from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.runs.config import agent_name
 
 
