@@ -10,7 +10,7 @@ from jaxtyping import Int, UInt8
 from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
-from rapidtask.draw.city import draw_neighbourhood
+from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.errors import InputError
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
@@ -42,7 +42,8 @@ def draw_sheet(
     figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1, 1.5))
     axes = parts[0].subplots()
-    draw_neighbourhood(axes, places, states)
+    numbers = {int(state): number for number, state in enumerate(states, 1)}
+    draw_neighbourhood(axes, [line[:, ::-1] for line in places.lines(0)], street_ends(city), numbers)
     axes.set_title(title)
     grid = parts[1].subplots(rows, COLUMNS, squeeze=False).ravel()
     for axes in grid:
