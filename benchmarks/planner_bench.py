@@ -135,7 +135,7 @@ def step_seconds(config: EPNConfig, episode_steps: int) -> float:
     """Seconds of one environment's last step of an episode, in a batch that keeps the machine busy."""
     agent = make(config, episode_steps)
     num_slots = agent.num_slots
-    rows_planning = config.k if config.attention == "nxk" else num_slots
+    rows_planning = config.recent_rows or num_slots
     batch_size = int(np.clip(2**22 // (num_slots * rows_planning), 1, 64))
     memory, timestep = random_memory(num_slots, num_slots, batch_size)
     return best_seconds(lambda: step(agent, memory, timestep)) / batch_size

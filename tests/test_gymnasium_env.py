@@ -187,6 +187,9 @@ def test_wrong_options_are_refused():
         RapidTaskVectorEnv(MemoryPlanning().make(), 0)
     with pytest.raises(InputError, match="seed has 2 entries for 3"):
         make_vec().reset(seed=[1, 2])
+    for env in (make(), make_vec()):
+        with pytest.raises(InputError, match="options: reset knows none, so 'reset_mask' would do nothing"):
+            env.reset(options={"reset_mask": [True]})
     with pytest.raises(TypeError, match="sise"):
         make(sise=4)
 

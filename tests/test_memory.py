@@ -145,7 +145,9 @@ def test_memories_hold_what_was_experienced(arguments):
 
 @functools.cache
 def compiled_memories():
-    agents = [make_epn(memory=kind, plan_with_newest=True, goal_as_successor=True) for kind in ("unique", "all")]
+    agents = [
+        make_epn(memory=kind, plan_with_newest=True, goal_as_successor=True) for kind in ("unique", "all")
+    ]
     return quick_jit(
         lambda timesteps: [a.recall_all(a.initial_state(NUM_ENVS), timesteps)[0] for a in agents]
     )

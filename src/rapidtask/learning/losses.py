@@ -19,6 +19,8 @@ from rapidtask.learning.rollout import Rollout, embed_table, log_probability_of
 from rapidtask.learning.vtrace import VTrace, vtrace
 
 Metrics = dict[str, Float[Array, ""]]
+VALUE_WEIGHT = 0.5
+"""Weight of the baseline's squared error."""
 
 
 class Samples(eqx.Module):
@@ -36,8 +38,6 @@ class Samples(eqx.Module):
     """Experienced transitions: what is acted on."""
     environment: Int[Array, "*B"]
     """Which environment of the rollout each step is from: frames are embedded per environment."""
-    iterations: Int[Array, "*B"] | None = None
-    """Iterations of its plan after which the agent acts, if not after all of them."""
 
 
 def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> Samples:
@@ -100,7 +100,7 @@ def sample_loss(
     """
     assert samples.memory is not None
     embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
-    output = agent.act(samples.memory, samples.timestep, embeddings, samples.iterations)
+    output = agent.act(samples.memory, samples.timestep, embeddings)
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
     ratio = jax.lax.stop_gradient(ratio)
@@ -156,7 +156,7 @@ def actor_critic_loss(
     policy = -mean(log_probability * advantage)
     value = mean(0.5 * jnp.square(value_target - output.value))
     auxiliary = mean(output.auxiliary_loss)
-    loss = policy + config.value_weight * value - entropy_weight * entropy + auxiliary
+    loss = policy + VALUE_WEIGHT * value - entropy_weight * entropy + auxiliary
     return loss, {
         "policy_loss": policy,
         "value_loss": value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -71,14 +71,11 @@ class Updater:
             views = embed_table(agent, environment, rollout.frame_ids)
         samples = prepare(agent, self.config, rollout)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+        assert self.config.learned_share is not None
         if self.config.learned_share < 1.0:
             key, draw = jax.random.split(key)
             drawn = draw_steps(draw, samples, num_learned(self.config, len(samples.action)))
             samples = jax.tree.map(lambda x: x[drawn], samples)
-        if self.config.random_iterations:
-            key, draw = jax.random.split(key)
-            drawn = draw_iterations(draw, len(samples.action), agent.config.iterations)
-            samples = replace(samples, iterations=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(agent: Agent, index: Int[Array, "C S"]) -> Computed:
@@ -147,7 +144,7 @@ class Updater:
         if self.axis is not None:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
             num_steps = jax.lax.psum(num_steps, self.axis)
-        if self.config.sum_loss:
+        if self.config.sums_loss:
             gradient = jax.tree.map(lambda mean: num_steps * mean, gradient)
         parameters, static = eqx.partition(state.agent, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
@@ -165,7 +162,7 @@ def shuffles(config: LearningConfig, agent: Agent) -> bool:
     """Whether minibatches are drawn from single steps."""
     # A network that sees is trained on the frames of few environments, then, and all their steps.
     trains_on_frames = isinstance(agent.encoder, ResidualEncoder)
-    return config.shuffle and isinstance(agent, EpisodicAgent) and not trains_on_frames
+    return config.learned_share is not None and isinstance(agent, EpisodicAgent) and not trains_on_frames
 
 
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
@@ -183,7 +180,8 @@ def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: in
 
 def num_learned(config: LearningConfig, num_samples: int) -> int:
     """How many of a rollout's steps are learned from, at least a minibatch."""
-    return min(num_samples, max(int(config.learned_share * num_samples), config.minibatch_size))
+    share = 1.0 if config.learned_share is None else config.learned_share
+    return min(num_samples, max(int(share * num_samples), config.minibatch_size))
 
 
 def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array, " D"]:
@@ -196,11 +194,6 @@ def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array
     # The largest of log-weights with Gumbel noise are a draw without replacement.
     noisy = weight + jax.random.gumbel(key, weight.shape)
     return jax.lax.top_k(jnp.where(samples.valid > 0, noisy, -jnp.inf), num_drawn)[1]
-
-
-def draw_iterations(key: PRNGKeyArray, num_samples: int, most: int) -> Int[Array, " S"]:
-    """Iterations after which each sample's plan is acted on: any number up to the most, all as likely."""
-    return jax.random.randint(key, (num_samples,), 1, most + 1)
 
 
 def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) -> Int[Array, "M C S"]:

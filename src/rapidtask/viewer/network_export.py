@@ -21,8 +21,9 @@ from rapidtask.errors import InputError
 from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = {
-    *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "comparison_gain"),
-    *("locate", "readout_width", "goal_in_rows", "symbols", "vision", "boundary", "write"),
+    *("width", "num_heads", "iterations", "block", "memory", "recent_rows", "readout_width"),
+    *("compare_places", "comparison_gain", "state_in_rows", "goal_in_rows", "symbols", "vision"),
+    *("goal_as_successor", "plan_with_newest"),
 }
 """Options of the EPN that the page's network knows."""
 
