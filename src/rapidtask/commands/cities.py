@@ -119,7 +119,7 @@ class ShowCity(Drawing):
         """Draw, save, and say where."""
         city = self.entry().load()
         # Here, because matplotlib takes its time and no other command needs it.
-        from rapidtask.draw.city import draw_city
+        from rapidtask.draw.maps import draw_city
 
         out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
         say(f"{city.name}: {describe(compute_statistics(city))}")

@@ -10,7 +10,7 @@ from jaxtyping import Int, UInt8
 from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
-from rapidtask.draw.city import draw_neighbourhood, street_ends
+from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.errors import InputError
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of

@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 from matplotlib.axes import Axes
 
 from rapidtask.cities.catalogue import select_cities
-from rapidtask.draw.city import draw_neighbourhood, street_ends
+from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
