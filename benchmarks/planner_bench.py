@@ -32,7 +32,7 @@ NUM_OBSERVATIONS, NUM_ACTIONS = 16, 5
 
 MEMORIES = {
     "all": {"memory": "all"},
-    "nxk, k = 50": {"memory": "all", "attention": "nxk", "k": 50},
+    "nxk, k = 50": {"memory": "all", "recent_rows": 50},
     "unique": {"memory": "unique"},
 }
 EXPECTED = {"all": "quadratic", "nxk, k = 50": "linear", "unique": "flat"}
@@ -101,7 +101,7 @@ def speed_table(config: EPNConfig) -> Table:
     """Samples per second and share of the peak at each number of slots, all of them in use."""
     table = Table(
         title=f"Planner, {config.block} block, width {config.width}, {config.iterations} iterations, "
-        f"match {config.match}: samples per second",
+        f"match {config.compare_places}: samples per second",
         title_justify="left",
         caption="of peak: matrix products counted, against a 2048 x 2048 product",
         caption_justify="left",
@@ -135,7 +135,7 @@ def step_seconds(config: EPNConfig, episode_steps: int) -> float:
     """Seconds of one environment's last step of an episode, in a batch that keeps the machine busy."""
     agent = make(config, episode_steps)
     num_slots = agent.num_slots
-    rows_planning = config.k if config.attention == "nxk" else num_slots
+    rows_planning = config.recent_rows or num_slots
     batch_size = int(np.clip(2**22 // (num_slots * rows_planning), 1, 64))
     memory, timestep = random_memory(num_slots, num_slots, batch_size)
     return best_seconds(lambda: step(agent, memory, timestep)) / batch_size

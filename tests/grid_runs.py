@@ -18,7 +18,7 @@ def write_grid_runs(root):
     write_run(root / "epn-0", CONFIG)
     write_run(root / "epn-1", replace(CONFIG, seed=1), goals=3.5)
     write_run(root / "paper", replace(CONFIG, recipe="paper"))
-    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, attention="nxk", k=4)))
+    write_run(root / "nxk", replace(CONFIG, agent=replace(EPN, recent_rows=4)))
     write_run(root / "lstm", replace(CONFIG, agent=LSTM))
     return root
 

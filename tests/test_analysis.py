@@ -28,7 +28,9 @@ from rapidtask.experiments.results import make_results, read_index
 from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
 
-SMALL = EPNConfig(width=8, iterations=2, block="residual", match=True, locate=True, symbols="fixed")
+SMALL = EPNConfig(
+    width=8, iterations=2, block="residual", compare_places=True, state_in_rows=True, symbols="fixed"
+)
 RING = [[1, 2], [2, 0], [0, 1]]
 """Three states; the first move goes round, the second round the other way."""
 

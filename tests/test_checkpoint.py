@@ -14,7 +14,10 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 import rapidtask
+from rapidtask.agents.epn import EPNConfig
+from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
+from rapidtask.learning.config import LearningConfig
 from rapidtask.runs import checkpoint as module
 from rapidtask.runs.agent_files import load_agent, save_agent
 from rapidtask.runs.checkpoint import (
@@ -239,3 +242,24 @@ def test_options_of_earlier_versions_are_dropped_and_unknown_ones_refused():
     data["agent"]["advice"] = 0.5  # was an option of learning, never of an agent
     with pytest.raises(InputError, match="agent has no option 'advice'"):
         run_config_from_json(data)
+
+
+def test_an_agent_file_of_an_earlier_version_loads_under_todays_names():
+    """Written by version 0.1.0 at commit b753d40."""
+    agent, config = load_agent(Path(__file__).parent / "data" / "epn-of-0.1.0.safetensors")
+    assert config.agent == EPNConfig(
+        width=4,
+        num_heads=2,
+        iterations=1,
+        recent_rows=5,
+        compare_places=True,
+        comparison_gain=8.0,
+        state_in_rows=True,
+        goal_as_successor=True,
+        plan_with_newest=True,
+    )
+    assert config.learning == LearningConfig(learning_rate=1e-3, optimiser="adam", gradient_clip=2.0)
+    assert (config.world, config.seed) == (MemoryPlanning(size=2, episode_steps=12), 3)
+    fresh = config.make_agent()  # its weights were saved as they were made
+    for ours, theirs in zip(jax.tree.leaves(agent), jax.tree.leaves(fresh), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -100,7 +100,8 @@ TRAIN = [
     *("--agent.width", "16", "--agent.iterations", "1", "--run-options.checkpoint-every", "3"),
     *("--run-options.evaluate-every", "5", "--run-options.evaluation-episodes", "8"),
 ]
-FULL_BATCH = ["--learning.minibatch-size", "104", "--learning.no-shuffle", "--learning.optimiser", "adam"]
+FULL_BATCH = ["--learning.minibatch-size", "104", "--learning.optimiser", "adam"]
+FULL_BATCH += ["--learning.learned-share", "None", "--learning.ratio-clip", "None"]
 
 
 class Trained:

@@ -33,13 +33,13 @@ FEW = settings(max_examples=8, deadline=None)
 
 PLANNERS = [
     {"block": "paper", "iterations": 1, "num_heads": 1},
-    {"block": "paper", "iterations": 4, "num_heads": 2, "match": True},
+    {"block": "paper", "iterations": 4, "num_heads": 2, "compare_places": True},
     {"block": "residual", "iterations": 2, "num_heads": 4},
-    {"block": "residual", "iterations": 6, "num_heads": 1, "match": True},
+    {"block": "residual", "iterations": 6, "num_heads": 1, "compare_places": True},
     {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
-    {"block": "norm_after", "iterations": 2, "match": True, "match_start": None},
+    {"block": "norm_after", "iterations": 2, "compare_places": True, "comparison_gain": None},
     # As many rows plan as there are: only then is Nxk the same function of both memories.
-    {"block": "residual", "iterations": 3, "num_heads": 2, "match": True, "attention": "nxk"},
+    {"block": "residual", "iterations": 3, "num_heads": 2, "compare_places": True, "recent_rows": 50},
 ]
 
 
@@ -55,11 +55,13 @@ def name_of(options):
 
 
 @pytest.mark.parametrize("options", PLANNERS, ids=name_of)
-@given(arguments=histories, write=st.sampled_from(["after", "before"]))
+@given(arguments=histories, newest=st.booleans())
 @FEW
-def test_counted_memory_is_the_same_function_with_the_same_gradients(options, arguments, write):
+def test_counted_memory_is_the_same_function_with_the_same_gradients(options, arguments, newest):
     timesteps = random_history(**arguments)
-    memories = {kind: compiled_recall(memory=kind, write=write)(timesteps) for kind in ("all", "unique")}
+    memories = {
+        kind: compiled_recall(memory=kind, plan_with_newest=newest)(timesteps) for kind in ("all", "unique")
+    }
     assume(memories["unique"].count.max() > 1)
     assert memories["all"].size.sum() > memories["unique"].size.sum()
     outputs = [compiled_outputs(**options)(flatten(m), flatten(timesteps)) for m in memories.values()]
@@ -75,7 +77,7 @@ def test_counted_memory_is_the_same_function_with_the_same_gradients(options, ar
 def test_shorter_belief_differs_from_full_belief(arguments):
     """Guards the test above: with few rows planning, the counted memory holds another belief."""
     timesteps = random_history(**{**arguments, "size": 2, "reset_chance": 0.0})
-    options = {"block": "residual", "iterations": 1, "attention": "nxk", "k": 4}
+    options = {"block": "residual", "iterations": 1, "recent_rows": 4}
     results = [
         compiled_outputs(**options)(flatten(memory), flatten(timesteps))[0]
         for memory in (compiled_recall(memory=kind)(timesteps) for kind in ("all", "unique"))
@@ -84,11 +86,17 @@ def test_shorter_belief_differs_from_full_belief(arguments):
 
 
 VARIANTS = [
-    {"memory": "all", "block": "paper", "write": "after", "iterations": 2},
-    {"memory": "unique", "block": "paper", "write": "before", "iterations": 1, "match": True},
-    {"memory": "unique", "block": "residual", "write": "after", "boundary": "as_seen", "iterations": 2},
-    {"memory": "all", "block": "residual", "write": "before", "attention": "nxk", "k": 5, "iterations": 1},
-    {"memory": "unique", "block": "paper", "write": "after", "attention": "nxk", "k": 5, "iterations": 2},
+    {"memory": "all", "block": "paper", "plan_with_newest": False, "iterations": 2},
+    {"memory": "unique", "block": "paper", "plan_with_newest": True, "iterations": 1, "compare_places": True},
+    {
+        "memory": "unique",
+        "block": "residual",
+        "plan_with_newest": False,
+        "goal_as_successor": False,
+        "iterations": 2,
+    },
+    {"memory": "all", "block": "residual", "plan_with_newest": True, "recent_rows": 5, "iterations": 1},
+    {"memory": "unique", "block": "paper", "plan_with_newest": False, "recent_rows": 5, "iterations": 2},
 ]
 
 
@@ -200,15 +208,11 @@ def test_iterations_can_be_changed_at_evaluation():
             short.plan(memory, timestep, short.embed(), 4).beliefs,
             long.plan(memory, timestep, long.embed()).beliefs,
         ]
-        iterations = jnp.where(jnp.arange(len(timestep.goal)) % 2 == 0, 2, 4)
-        two, four = (agent.act(memory, timestep, agent.embed()) for agent in (short, long))
-        return plans, two, four, long.act(memory, timestep, long.embed(), iterations)
+        return plans, [agent.act(memory, timestep, agent.embed()) for agent in (short, long)]
 
-    (briefly, longer, reference), two, four, mixed = run(memory, flatten(timesteps))
+    (briefly, longer, reference), (two, four) = run(memory, flatten(timesteps))
     assert len(longer) == 5
     assert_same(longer, reference, 1e-5)
-    assert_same(mixed.logits[::2], two.logits[::2], 1e-5)
-    assert_same(mixed.logits[1::2], four.logits[1::2], 1e-5)
     # Further thought continues the same thought, and changes what is done.
     assert_same(longer[:3], briefly, 1e-5)
     assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3
@@ -249,7 +253,7 @@ def test_few_slots_give_the_output_of_all_slots(arguments):
 
 @functools.cache
 def compiled_bucketed_act():
-    agent = make_epn(block="paper", iterations=2, match=True, num_heads=2)
+    agent = make_epn(block="paper", iterations=2, compare_places=True, num_heads=2)
 
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
@@ -283,17 +287,17 @@ def test_a_table_for_each_environment_gives_what_the_shared_table_gives():
         assert_same(logits, expected, 1e-5)
 
 
-@pytest.mark.parametrize("boundary", ["arrival", "as_seen"])
-def test_the_counted_memory_has_room_for_all_that_can_differ(boundary):
+@pytest.mark.parametrize("goal_as_successor", [True, False])
+def test_the_counted_memory_has_room_for_all_that_can_differ(goal_as_successor):
     """On streets each (place, action) leads to one place; rows as seen may lead from it to any start."""
-    config = EPNConfig(boundary=boundary)
-    assert config.num_slots(EnvironmentSpec(4, 3, 1000)) == (12 if boundary == "arrival" else 48)
+    config = EPNConfig(goal_as_successor=goal_as_successor)
+    assert config.num_slots(EnvironmentSpec(4, 3, 1000)) == (12 if goal_as_successor else 48)
     assert config.num_slots(EnvironmentSpec(4, 3, 10)) == 10
 
 
 @pytest.mark.parametrize("goal_in_rows", [True, False])
 def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
-    agent = make_epn(iterations=1, block="residual", match=True, goal_in_rows=goal_in_rows)
+    agent = make_epn(iterations=1, block="residual", compare_places=True, goal_in_rows=goal_in_rows)
     timesteps = flatten(random_history(3, 3, False))
     memory = flatten(compiled_recall(memory="unique")(random_history(3, 3, False)))
     other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)
@@ -308,9 +312,9 @@ def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
     assert float(jnp.abs(asked.logits - asked_otherwise.logits).max()) > 1e-3
 
 
-@pytest.mark.parametrize("attention", ["all_to_all", "nxk"])
-def test_without_iterations_the_memory_is_read_as_it_is(attention):
-    agent = make_epn(iterations=0, block="residual", attention=attention, k=1000)
+@pytest.mark.parametrize("recent_rows", [None, 1000])
+def test_without_iterations_the_memory_is_read_as_it_is(recent_rows):
+    agent = make_epn(iterations=0, block="residual", recent_rows=recent_rows)
     timesteps = random_history(3, 3, False)
     memory = flatten(compiled_recall(memory="unique")(timesteps))
     read = quick_jit(lambda memory, timesteps: agent.act(memory, timesteps, agent.embed()))

@@ -17,12 +17,13 @@ from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.grid.exploration import cells_seen
 from rapidtask.experiments.grid.recipes import Recipes
-from rapidtask.experiments.grid.trajectory import Trajectory, segments
+from rapidtask.experiments.grid.trajectory import Trajectory
 from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.ship import Ship, ship
+from rapidtask.worlds.torus import segments
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +83,8 @@ def test_the_mean_curve_covers_what_all_seeds_have():
 
 
 def test_moves_across_an_edge_are_drawn_in_two_parts():
-    assert segments(1, 1, 0, 1, 4) == [((1, 1), (1, 2))]
-    (start, out), (back, end) = segments(3, 2, 1, 0, 4)
+    assert segments(5, 9, 4) == [((1, 1), (1, 2))]
+    (start, out), (back, end) = segments(11, 8, 4, beyond=0.6)
     assert (start, end) == ((3, 2), (0, 2))
     assert out[0] > 3.5
     assert back[0] < -0.5

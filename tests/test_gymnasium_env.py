@@ -11,10 +11,10 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import rapidtask  # noqa: F401  (registers the ids)
-from rapidtask.draw import scene_of
 from rapidtask.envs import episode
 from rapidtask.envs.gymnasium_env import RapidTaskEnv, RapidTaskVectorEnv
 from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.scene import scene_of
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import make_memory_planning
 
@@ -187,6 +187,9 @@ def test_wrong_options_are_refused():
         RapidTaskVectorEnv(MemoryPlanning().make(), 0)
     with pytest.raises(InputError, match="seed has 2 entries for 3"):
         make_vec().reset(seed=[1, 2])
+    for env in (make(), make_vec()):
+        with pytest.raises(InputError, match="options: reset knows none, so 'reset_mask' would do nothing"):
+            env.reset(options={"reset_mask": [True]})
     with pytest.raises(TypeError, match="sise"):
         make(sise=4)
 

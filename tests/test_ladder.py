@@ -31,13 +31,13 @@ from rapidtask.runs.config import RunConfig
 from tiny_training import EPN, LEARNING, WORLD
 
 CHANGES = {
-    "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip sum_loss",
+    "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip",
     "residual block": "block",
     "fixed symbols": "symbols vision",
-    "places compared in rows and readout": "match match_start",
-    "and in attention": "match_start num_heads",
-    "newest transition before planning": "write boundary",
-    "rows know the current state: ours": "locate",
+    "places compared in rows and readout": "compare_places comparison_gain",
+    "and in attention": "comparison_gain num_heads",
+    "newest transition before planning": "plan_with_newest goal_as_successor",
+    "rows know the current state: ours": "state_in_rows",
 }
 """Options that each rung may change; "learning as in fast" may change any of learning, and none else."""
 TINY = (
@@ -82,7 +82,7 @@ def test_beside_the_ladder_one_thing_of_ours_is_changed():
             assert len(changed(ours, rung)) == 1
     assert [rung.agent.iterations for rung in beside.values()][:4] == [0, 1, 2, ours.agent.iterations + 1]
     unlocated = beside["as 7, no planner, current state at the readout only"].agent
-    assert (unlocated.iterations, unlocated.locate, unlocated.write) == (0, False, "after")
+    assert (unlocated.iterations, unlocated.state_in_rows, unlocated.plan_with_newest) == (0, False, False)
     assert changed(LADDER[6], beside["as 7, no planner, current state at the readout only"]) == {"iterations"}
     assert len({(rung.agent, rung.learning) for rung in RUNGS}) == len(RUNGS)
 

@@ -21,7 +21,6 @@ from rapidtask.learning.trainer import Trainer
 from rapidtask.learning.update import (
     LearnerState,
     Updater,
-    draw_iterations,
     draw_steps,
     minibatch_order,
 )
@@ -66,7 +65,7 @@ def rollout(environment, agent) -> Rollout:
 @cache
 def jitted_updater(shuffle: bool):
     """Plain gradient steps of size 1 from all steps at once: the weights' change is minus the gradient."""
-    updater = Updater(replace(AT_ONCE, shuffle=shuffle), optax.sgd(1.0))
+    updater = Updater(replace(AT_ONCE, learned_share=1.0 if shuffle else None), optax.sgd(1.0))
     return updater, eqx.filter_jit(updater.update)
 
 
@@ -108,12 +107,12 @@ def test_shuffled_steps_and_sequences_give_the_same_gradient(shuffled_update, se
 def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happened(
     sequence_update, agent, rollout, environment
 ):
-    updater = Updater(replace(AT_ONCE, shuffle=False, sum_loss=True), optax.sgd(1.0))
+    updater = Updater(replace(AT_ONCE, learned_share=None, optimiser="rmsprop"), optax.sgd(1.0))
     start = LearnerState(agent, updater.optimiser.init(eqx.filter(agent, eqx.is_inexact_array)))
     state, metrics = eqx.filter_jit(updater.update)(
         start, rollout, environment, ENTROPY_WEIGHT, jax.random.key(0)
     )
-    num_steps = float(rollout.happened.sum())
+    num_steps = float(rollout.valid.sum())
     assert num_steps < NUM_ENVS * NUM_STEPS  # some actions came after an episode's end
     of_mean = jax.tree.map(lambda x: num_steps * x, change(sequence_update[0], agent))
     assert_close(change(state, agent), of_mean, 1e-3)
@@ -121,10 +120,10 @@ def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happene
 
 
 def test_advantages_are_normalised_over_the_steps_that_happened():
-    happened = jnp.asarray([[1.0, 1.0], [1.0, 0.0]])
-    normal = normalise(jnp.asarray([[1.0, 2.0], [6.0, 1000.0]]), happened)
+    valid = jnp.asarray([[1.0, 1.0], [1.0, 0.0]])
+    normal = normalise(jnp.asarray([[1.0, 2.0], [6.0, 1000.0]]), valid)
     spread = np.std([1.0, 2.0, 6.0]) + 1e-3
-    np.testing.assert_allclose(normal[happened > 0], [-2 / spread, -1 / spread, 3 / spread], rtol=1e-5)
+    np.testing.assert_allclose(normal[valid > 0], [-2 / spread, -1 / spread, 3 / spread], rtol=1e-5)
 
 
 def test_staggered_environments_end_their_episodes_one_after_the_other(environment, agent):
@@ -139,37 +138,12 @@ def test_staggered_environments_end_their_episodes_one_after_the_other(environme
         assert np.diff(np.flatnonzero(environment_ends))[0] == WORLD.episode_steps + 1
 
 
-def test_random_iterations_act_on_plans_as_far_as_drawn(rollout, environment, monkeypatch):
-    """If one iteration is drawn for all steps, the policy that learns is that of one iteration."""
-
-    def metrics_of(iterations: int, **options):
-        agent = make_agent(replace(EPN, iterations=iterations))  # equal weights for any number
-        agent = eqx.tree_at(lambda a: a.logits.weight, agent, replace_fn=lambda weight: 100 * weight)
-        updater = Updater(replace(AT_ONCE, **options), optax.sgd(0.1))
-        state = LearnerState(agent, updater.optimiser.init(eqx.filter(agent, eqx.is_inexact_array)))
-        return eqx.filter_jit(updater.update)(state, rollout, environment, ENTROPY_WEIGHT, jax.random.key(0))[
-            1
-        ]
-
-    draws = []
-
-    def one_for_all(key, num_samples, most):
-        draws.append((num_samples, most))
-        return jnp.ones(num_samples, jnp.int32)
-
-    monkeypatch.setattr("rapidtask.learning.update.draw_iterations", one_for_all)
-    drawn, one, three = metrics_of(3, random_iterations=True), metrics_of(1), metrics_of(3)
-    assert draws == [(ALL, 3)]
-    assert float(drawn["entropy"]) == pytest.approx(float(one["entropy"]), abs=1e-5)
-    assert float(drawn["entropy"]) != pytest.approx(float(three["entropy"]), abs=1e-3)
-
-
 def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
     samples = prepare(agent, AT_ONCE, rollout)
     samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
     surprising = jnp.arange(ALL) % 10 == 0
     advantage = jnp.where(surprising, -3.0, 0.1)
-    samples = replace(samples, advantage=advantage, happened=jnp.ones(ALL).at[0].set(0.0))
+    samples = replace(samples, advantage=advantage, valid=jnp.ones(ALL).at[0].set(0.0))
     keys = jax.random.split(jax.random.key(0), 200)
     drawn = np.asarray(jax.vmap(lambda key: draw_steps(key, samples, 20))(keys))
     assert all(len(set(draw)) == 20 for draw in drawn.tolist())
@@ -177,12 +151,6 @@ def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
     share = np.isin(drawn, np.flatnonzero(surprising)).mean()
     assert share > 2.5 * 0.1  # drawn evenly, they would be a tenth
     assert len(np.unique(drawn)) == ALL - 1  # none is left out for good
-
-
-def test_iterations_are_drawn_evenly():
-    drawn = draw_iterations(jax.random.key(0), 4000, 4)
-    assert np.bincount(drawn, minlength=6)[[0, 5]].tolist() == [0, 0]
-    assert min(np.bincount(drawn)[1:5]) > 850
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
@@ -233,8 +201,8 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     sizes = rng.integers(0, 13, num_samples)
     memory = empty_memory(num_samples, 12)
     count = jnp.asarray(np.arange(12) < sizes[:, None], jnp.int32)
-    happened = np.ones(num_samples)
-    happened[rng.permutation(num_samples)[:num_ignored]] = 0
+    valid = np.ones(num_samples)
+    valid[rng.permutation(num_samples)[:num_ignored]] = 0
     zeros = jnp.zeros(num_samples)
     samples = Samples(
         None,  # pyright: ignore[reportArgumentType]
@@ -242,7 +210,7 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
         zeros,
         zeros,
         zeros,
-        jnp.asarray(happened),
+        jnp.asarray(valid),
         eqx.tree_at(lambda m: m.count, memory, count),
         zeros,
     )
@@ -252,13 +220,13 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     assert (num_minibatches, num_chunks * per_chunk) == (num_samples // minibatch_size, minibatch_size)
     assert num_chunks == {32: MOST_PARTS, 16: MOST_PARTS, 20: 10, 7: 7}[minibatch_size]
     assert len(np.unique(order)) == order.size
-    # What is left over is first of all what never happened.
+    # What is left over is first of all what is not valid.
     left_over = num_samples - order.size
-    assert happened[order].sum() == order.size - max(0, num_ignored - left_over)
-    used = np.where(happened[order] > 0, sizes[order], 99)
+    assert valid[order].sum() == order.size - max(0, num_ignored - left_over)
+    used = np.where(valid[order] > 0, sizes[order], 99)
     assert (used[:, :-1].max(axis=-1) <= used[:, 1:].min(axis=-1)).all()
     # Every minibatch has about the same mix of sizes.
-    assert np.ptp(np.where(happened[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
+    assert np.ptp(np.where(valid[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
     other = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(2)))
     assert (other != order).any()
 
@@ -326,12 +294,8 @@ def test_options_that_make_no_run_are_refused(options, named):
 @pytest.mark.parametrize(
     ("agent", "options", "named"),
     [
-        (LSTM, {}, "shuffle: a recurrent agent"),
-        (LSTM, {"shuffle": False, "learned_share": 1.0}, "ratio_clip: only shuffled"),
-        (EPN, {"shuffle": False, "ratio_clip": None}, "learned_share: only shuffled"),
-        (LSTM, {"random_iterations": True, **WHOLE_ROLLOUTS}, "random_iterations: only the EPN"),
-        (replace(EPN, iterations=2), {"random_iterations": True, **WHOLE_ROLLOUTS}, "random_iterations"),
-        (EPN, {"random_iterations": True}, "random_iterations: only the EPN"),
+        (LSTM, {"ratio_clip": None}, "learned_share: a recurrent agent"),
+        (EPN, {"learned_share": None}, "ratio_clip: only single steps"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(agent, options, named):
@@ -363,7 +327,7 @@ def closed_form(step: int, at_goal: bool, before: bool) -> float:
     ("config", "learning"),
     [
         (
-            replace(EPNConfig(), width=32, iterations=1, block="residual", write="before"),
+            replace(EPNConfig(), width=32, iterations=1, block="residual", plan_with_newest=True),
             {"learning_rate": 5e-3},
         ),
         (

@@ -145,7 +145,9 @@ def test_memories_hold_what_was_experienced(arguments):
 
 @functools.cache
 def compiled_memories():
-    agents = [make_epn(memory=kind, write="before", boundary="arrival") for kind in ("unique", "all")]
+    agents = [
+        make_epn(memory=kind, plan_with_newest=True, goal_as_successor=True) for kind in ("unique", "all")
+    ]
     return quick_jit(
         lambda timesteps: [a.recall_all(a.initial_state(NUM_ENVS), timesteps)[0] for a in agents]
     )
@@ -181,7 +183,7 @@ def compiled_edges_and_distances(domain):
     rules = RULES[domain]
 
     def run(timesteps):
-        agent = make_epn(memory="unique", write="before", boundary="arrival")
+        agent = make_epn(memory="unique", plan_with_newest=True, goal_as_successor=True)
         memories = flatten(agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
         edges = jax.vmap(lambda memory: known_edges(memory, rules, NUM_OBSERVATIONS))(memories)
         one = lambda memory, goal: known_distance(memory, goal, rules, NUM_OBSERVATIONS)  # noqa: E731

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from rapidtask.commands.play import PlayResult, keys_of, play_by_hand
-from rapidtask.draw import scene_of
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.scene import scene_of
 from rapidtask.keys import read_keys
 from rapidtask.worlds import WorldError, make_pool, make_world
 

@@ -7,7 +7,8 @@ from rapidtask.evaluation.play import play
 from rapidtask.evaluation.scores import last_third_goals
 from rapidtask.policies import POLICIES, make_policy
 from rapidtask.policies.edges import UNKNOWN, plan
-from rapidtask.worlds import Rules, make_pool, make_world
+from rapidtask.worlds import Rules, make_pool, make_torus, make_world
+from rapidtask.worlds.torus import cell_of, gap, state_of
 
 # goals per episode and in the last third: docs of the domain, 4x4 torus, 100 steps, no respawn
 REFERENCE = {
@@ -83,6 +84,15 @@ def test_oracle_and_within_task_optimum_match_their_closed_forms(completed):
     for name, expected in (("oracle", oracle), ("within-task", within)):
         goals = completed[name].sum(axis=0)
         assert goals.mean() == pytest.approx(expected, abs=4 * goals.std() / np.sqrt(len(goals)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_torus_distances_are_those_of_its_table(size):
+    states = np.arange(size * size)
+    (x, y), distance = cell_of(states, size), np.asarray(make_torus(size).distance)
+    np.testing.assert_array_equal(state_of(x - size, y + size, size), states)
+    expected = gap(x[:, None], x, size) + gap(y[:, None], y, size)
+    np.testing.assert_array_equal(distance, expected)
 
 
 def test_plan_finds_shortest_known_paths():

@@ -89,7 +89,7 @@ def test_the_card_says_how_the_agent_came_to_be(shipped):
 def test_the_training_command_gives_the_configuration_back(monkeypatch):
     from rapidtask.commands import train
 
-    config = replace(tiny_run(lambda_=0.5, shuffle=False), seed=3)
+    config = replace(tiny_run(lambda_=0.5, learned_share=None), seed=3)
     words = training_command(config).split()
     seen = []
     monkeypatch.setattr(train, "run", lambda config, *args, **kwargs: seen.append(config) or _Done())
@@ -166,8 +166,8 @@ def test_options_that_weights_do_not_depend_on_can_change():
     assert isinstance(fitted, EPN)
     assert (fitted.num_slots, fitted.config.iterations) == (config.world.episode_steps, 4)
     assert changed.agent == fitted.config
-    with pytest.raises(InputError, match="these weights do not fit attention=nxk"):
-        fit_agent(agent, config, config.world.make(), attention="nxk")
+    with pytest.raises(InputError, match="these weights do not fit recent_rows=4"):
+        fit_agent(agent, config, config.world.make(), recent_rows=4)
     with pytest.raises(InputError, match="epn has no option 'colour'"):
         fit_agent(agent, config, config.world.make(), colour=1)
     larger = make_environment("memory-planning", size=3, episode_steps=12)
@@ -183,7 +183,7 @@ def test_options_that_weights_do_not_depend_on_can_change():
 def test_options_from_the_command_line_have_their_types():
     config = tiny_run().agent
     assert parse_option(config, "iterations=6") == ("iterations", 6)
-    assert parse_option(config, "match=false") == ("match", False)
+    assert parse_option(config, "compare_places=false") == ("compare_places", False)
     assert parse_option(config, "memory=all") == ("memory", "all")
     for text, said in (
         ("iterations=many", "type int"),

@@ -3,11 +3,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rapidtask.draw import Scene, render_ansi, render_rgb, scene_of, symbol
+from rapidtask.draw import Scene, render_ansi, render_rgb, symbol
 from rapidtask.draw.canvas import AGENT, GOAL, TRAIL
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning
+from rapidtask.envs.scene import scene_of
 from rapidtask.worlds import WorldError, make_pool, make_torus, make_world
 
 UP, DOWN, LEFT, RIGHT, COLLECT = range(5)

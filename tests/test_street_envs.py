@@ -11,12 +11,13 @@ from dm_env import test_utils
 from gymnasium.utils.env_checker import check_env
 
 import rapidtask  # noqa: F401  (registers the ids)
-from rapidtask.draw import render_ansi, render_rgb, scene_of
+from rapidtask.draw import render_ansi, render_rgb
 from rapidtask.draw.canvas import AGENT, GOAL
 from rapidtask.draw.text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.episode import Episode
+from rapidtask.envs.scene import scene_of
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.worlds.world import WorldError

@@ -54,7 +54,7 @@ def test_the_pointer_shows_the_direction_and_the_trail_the_way():
     states = range(count)
     # Two states at one node that look in different directions are drawn differently.
     here = next(s for s in states if table[s, 1] != s)
-    goal = next(s for s in states if pool.tail[0, s] != pool.tail[0, here])
+    goal = next(s for s in states if pool.places.tail[0, s] != pool.places.tail[0, here])
     one, other = (draw_streets(scene(pool, world, s, goal)) for s in (here, int(table[here, 1])))
     assert (one != other).any()
     moved = next(s for s in states if s != goal and pool.places.tail[0, s] != pool.places.tail[0, goal])

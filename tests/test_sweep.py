@@ -86,7 +86,10 @@ def test_a_space_from_flags_and_from_a_file(tmp_path):
         ("learning.entropy=0.1:0.01", "--space: learning.entropy: 0.1:0.01 is no interval"),
         ("learning.entropy=0:1", "--space: learning.entropy: 0:1 is no interval"),
         ("learning.entropy=1:2:3", "--space: learning.entropy: 1:2:3 is no interval"),
-        ("learning.shuffle=False:True", "--space: learning.shuffle: False:True is no interval"),
+        (
+            "learning.normalise_advantages=False:True",
+            "--space: learning.normalise_advantages: False:True is no interval",
+        ),
         ("papr", "--space papr: not OPTION=VALUES, a file of them, or fast, paper"),
     ],
 )

@@ -13,7 +13,7 @@ from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE, Camera
 from rapidtask.views.light import make_light
-from rapidtask.views.renderer import cast_layers, render_view
+from rapidtask.views.renderer import VERSION, cast_layers, render_view
 from rapidtask.views.scene import heading_between, make_scene
 from rapidtask.views.sources import RenderedFrames
 from rapidtask.views.textures import load_texels
@@ -120,6 +120,15 @@ def test_the_same_place_and_heading_give_the_same_pixels(frames):
         for a, b in zip(frames.city.tails[half_edges], frames.city.neighbours[half_edges], strict=True)
     ]
     assert np.array_equal(frames.make(half_edges), np.stack(again))
+
+
+def test_pixels_change_with_the_version_only():
+    """Agents that are shipped were trained on the frames of version 1: brightness of three, by quarters."""
+    frames = RenderedFrames(cross_city()).make(np.array([0, 5, 9]))
+    quarters = frames.reshape(3, 2, 42, 2, 42, 3).mean(axis=(2, 4, 5)).reshape(3, 4)
+    expected = [[129.4, 156.2, 96.6, 99.7], [125.0, 140.6, 61.1, 81.3], [129.9, 149.5, 74.3, 84.5]]
+    assert VERSION == "1"
+    assert quarters == pytest.approx(np.array(expected), abs=0.1)
 
 
 def test_the_numbering_of_a_file_changes_nothing():

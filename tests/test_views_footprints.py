@@ -5,8 +5,8 @@ import pytest
 
 from rapidtask.cities.loaders import load_city
 from rapidtask.views.camera import ACROSS, EYE, SIDE, UP, Camera, WallHits
-from rapidtask.views.facades import shade_facades
 from rapidtask.views.frame_build import build_store
+from rapidtask.views.houses import shade_facades
 from rapidtask.views.renderer import cast_layers
 from rapidtask.views.scene import make_scene
 from rapidtask.views.sources import RenderedFrames

@@ -10,6 +10,7 @@ from city_samples import field
 from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.leveldb import PanoramaReader
 from rapidtask.cities.loaders import load_city
+from rapidtask.commands.cities import RenderCity
 from rapidtask.errors import InputError
 from rapidtask.views import panoramas
 from rapidtask.views.frame_build import build_store
@@ -131,6 +132,12 @@ def test_panoramas_fill_a_frame_store(dataset, tmp_path):
     assert store.info.source == "panoramas"
     assert store.info.licence == "StreetLearn's terms of use"
     assert np.array_equal(store.frames, source.make(np.arange(len(city.neighbours))))
+
+
+def test_more_workers_than_panoramas_admit_are_refused(dataset, tmp_path):
+    with pytest.raises(CityError, match="--workers: one process"):
+        RenderCity(str(dataset), out=tmp_path, workers=2).run()
+    RenderCity(str(dataset), out=tmp_path).run()
 
 
 def test_panoramas_that_are_missing_or_damaged_are_named(tmp_path):

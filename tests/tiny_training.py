@@ -10,16 +10,18 @@ from rapidtask.runs.config import RunConfig
 from rapidtask.runs.run import RunOptions
 
 WORLD = MemoryPlanning(size=2, episode_steps=12)
-EPN = EPNConfig(width=16, iterations=1, block="residual", match=True, symbols="fixed", write="before")
+EPN = EPNConfig(
+    width=16, iterations=1, block="residual", compare_places=True, symbols="fixed", plan_with_newest=True
+)
 LSTM = LSTMConfig(embedding_width=8, torso_width=16, width=16, policy_width=16)
 LEARNING = LearningConfig(num_envs=8, minibatch_size=32, optimiser="adam")
 STEPS_PER_ITERATION = LEARNING.num_envs * (WORLD.episode_steps + 1)
-WHOLE_ROLLOUTS = {"shuffle": False, "learned_share": 1.0, "ratio_clip": None}
+WHOLE_ROLLOUTS = {"learned_share": None, "ratio_clip": None}
 OPTIONS = RunOptions(checkpoint_every=2, evaluate_every=3, evaluation_episodes=8)
 
 
 def tiny_run(iterations: int = 5, *, agent=EPN, **learning) -> RunConfig:
     """Configuration of a run of so many iterations."""
-    whole = WHOLE_ROLLOUTS if agent is not EPN or learning.get("shuffle") is False else {}
+    whole = WHOLE_ROLLOUTS if agent is not EPN or learning.get("learned_share", 1.0) is None else {}
     config = replace(LEARNING, **whole | learning)
     return RunConfig(world=WORLD, agent=agent, learning=config, steps=iterations * STEPS_PER_ITERATION)

@@ -14,10 +14,16 @@ from rapidtask.policies.learned import make_learned_policy
 from rapidtask.viewer import Recording, record_episode
 
 RESIDUAL = EPNConfig(
-    width=12, num_heads=3, iterations=2, block="residual", match=True, locate=True, symbols="fixed"
+    width=12,
+    num_heads=3,
+    iterations=2,
+    block="residual",
+    compare_places=True,
+    state_in_rows=True,
+    symbols="fixed",
 )
 """The kind of the fast recipe: unique memory, written after planning."""
-PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", attention="nxk", k=5, write="before")
+PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", recent_rows=5, plan_with_newest=True)
 """All that the other is not: the paper's block, learned symbols, every step a row, the most recent plan."""
 
 

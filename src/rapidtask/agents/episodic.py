@@ -30,14 +30,8 @@ class EpisodicAgent(Agent):
         """The memory to act on at this timestep `[B]`, and the memory after it."""
         raise NotImplementedError
 
-    def act(
-        self,
-        memory: Memory,
-        timestep: TimeStep,
-        embeddings: Embeddings,
-        iterations: Int[Array, " B"] | None = None,
-    ) -> AgentOutput:
-        """Choose, given memories `[B]`; of an agent that plans, after so many iterations of its plan."""
+    def act(self, memory: Memory, timestep: TimeStep, embeddings: Embeddings) -> AgentOutput:
+        """Choose, given memories `[B]`."""
         raise NotImplementedError
 
     def step(self, state: Memory, timestep: TimeStep, embeddings: Embeddings) -> tuple[AgentOutput, Memory]:

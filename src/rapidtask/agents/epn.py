@@ -36,18 +36,17 @@ class EPNConfig:
     that the paper's footnote found worse."""
     memory: Literal["all", "unique"] = "unique"
     """One row per step, or one counted row per different transition: the same function, another cost."""
-    attention: Literal["all_to_all", "nxk"] = "all_to_all"
-    """Every row attends to every row, or the k most recent to all."""
-    k: int = 50
-    """Most recent rows that plan with `attention="nxk"`."""
-    match: bool = False
+    recent_rows: int | None = None
+    """How many of the most recent rows plan, attending to all (the paper's Nxk, k); by default every row."""
+    compare_places: bool = False
     """Give rows the comparisons they cannot cheaply learn: which places are equal."""
-    match_start: float | None = 4.0
-    """First gain of matches: of each head's own kind, "look at the rows that go on from where I lead" the
-    first head's, "… at those that lead to where I start" the second's, and so on; the others start at 0.
-    None gives comparisons to rows and readout alone, not to attention."""
-    locate: bool = False
-    """With match: tell rows before planning, not only after it, whether they touch the current state."""
+    comparison_gain: float | None = 4.0
+    """First gain of equal places in attention: of each head's own kind, "look at the rows that go on from
+    where I lead" the first head's, "… at those that lead to where I start" the second's, and so on; the
+    others start at 0. None gives comparisons to rows and readout alone, not to attention."""
+    state_in_rows: bool = False
+    """With compared places: tell rows before planning, not only after it, whether they touch the current
+    state."""
     readout_width: int | None = None
     """Hidden units of the network that reads rows out after planning; by default `width`."""
     goal_in_rows: bool = True
@@ -56,10 +55,10 @@ class EPNConfig:
     """Learned embeddings of symbols, or fixed orthonormal ones."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
-    boundary: Literal["arrival", "as_seen"] = "as_seen"
-    """A completed task's row leads to its goal, or to what is seen next (a false row after a respawn)."""
-    write: Literal["after", "before"] = "after"
-    """Whether the newest transition is added after planning, as in the paper, or before."""
+    goal_as_successor: bool = False
+    """Let a completed task's row lead to its goal, not to what is seen next (a false row after a respawn)."""
+    plan_with_newest: bool = False
+    """Add the newest transition before planning, not after it as in the paper."""
 
     def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> EPN:
         """Build an agent with fresh weights, and memory for episodes of the environment's length."""
@@ -70,7 +69,7 @@ class EPNConfig:
         if self.memory == "all":
             return spec.episode_steps
         # As seen, the same action in the same place may lead to its outcome or to any start of a new task.
-        outcomes = 1 if self.boundary == "arrival" else spec.num_observations
+        outcomes = 1 if self.goal_as_successor else spec.num_observations
         return min(spec.episode_steps, spec.num_observations * spec.num_actions * outcomes)
 
 
@@ -107,27 +106,29 @@ class EPN(EpisodicAgent):
         width, heads = config.width, config.num_heads
         if config.iterations < 0:
             raise InputError(f"iterations is {config.iterations}, expected at least 0")
-        if config.locate and not config.match:
-            raise InputError("locate needs match: it is a comparison of places")
+        if config.state_in_rows and not config.compare_places:
+            raise InputError("state_in_rows needs compare_places: it is such a comparison")
         keys = iter(jax.random.split(key, 10))
         if config.symbols == "fixed" and not spec.pixels:
-            if spec.num_observations > width and not config.match:
-                raise InputError(f"{spec.num_observations} fixed symbols need match, or a width of as many")
+            if spec.num_observations > width and not config.compare_places:
+                raise InputError(
+                    f"{spec.num_observations} fixed symbols need compare_places, or a width of as many"
+                )
             self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
             self.encoder = make_encoder(spec, width, next(keys), config.vision)
         self.row = RowEmbedding(width, spec.num_actions, config, next(keys))
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
-        self.planner = AllToAll(block()) if config.attention == "all_to_all" else MostRecent(block(), block())
+        self.planner = AllToAll(block()) if config.recent_rows is None else MostRecent(block(), block())
         self.state_in = Linear(width, width, next(keys), bias=False)
         self.readout = Mlp((width, config.readout_width or width, width), next(keys))
         self.policy = Mlp((3 * width, width, width), next(keys))
         self.logits = Linear(width, spec.num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
-        if config.match:
-            if config.match_start is not None:
-                self.match_gain = config.match_start * jnp.eye(4)[:, jnp.arange(heads) % 4]
+        if config.compare_places:
+            if config.comparison_gain is not None:
+                self.match_gain = config.comparison_gain * jnp.eye(4)[:, jnp.arange(heads) % 4]
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config
@@ -139,27 +140,19 @@ class EPN(EpisodicAgent):
 
     def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
         """See `EpisodicAgent`."""
-        unique, arrival = self.config.memory == "unique", self.config.boundary == "arrival"
+        unique, arrival = self.config.memory == "unique", self.config.goal_as_successor
         after = remember(memory, timestep, unique=unique, arrival=arrival)
-        if self.config.write == "before":
+        if self.config.plan_with_newest:
             return after, after
         # The newest row waits until after planning; a new episode starts with nothing to plan over.
         count = jnp.where(timestep.first[:, None], 0, memory.count)
         return eqx.tree_at(lambda m: m.count, memory, count), after
 
-    def act(
-        self,
-        memory: Memory,
-        timestep: TimeStep,
-        embeddings: Embeddings,
-        iterations: Int[Array, " B"] | None = None,
-    ) -> AgentOutput:
+    def act(self, memory: Memory, timestep: TimeStep, embeddings: Embeddings) -> AgentOutput:
         """See `EpisodicAgent`."""
         plan = self.plan(memory, timestep, embeddings)
-        belief = plan.beliefs[-1]
-        if iterations is not None:
-            belief = jnp.stack(plan.beliefs)[iterations, jnp.arange(len(belief))]
-        return self.decide(self.read(belief, plan.memory, timestep, embeddings), timestep, embeddings)
+        summary = self.read(plan.beliefs[-1], plan.memory, timestep, embeddings)
+        return self.decide(summary, timestep, embeddings)
 
     def plan(
         self,
@@ -186,7 +179,8 @@ class EPN(EpisodicAgent):
             beliefs = self.planner(rows, bias, iterations)
             attention = [self.planner.block.weights(b, None, bias) for b in beliefs[:-1] if with_attention]
             return Plan(memory, beliefs, attention)
-        recent, belief = most_recent(memory, rows, self.config.k)
+        assert self.config.recent_rows is not None
+        recent, belief = most_recent(memory, rows, self.config.recent_rows)
         bias = self._bias(recent, memory, embeddings)
         beliefs = self.planner(belief, rows, bias, self._bias(recent, recent, embeddings), iterations)
         attention = [self.planner.to_memory.weights(b, rows, bias) for b in beliefs[:-1] if with_attention]
@@ -251,9 +245,9 @@ class RowEmbedding(eqx.Module):
         self.origin, self.successor, goal = (Linear(width, width, k, bias=False) for k in keys[:3])
         self.goal = goal if config.goal_in_rows else None
         self.action = jax.random.normal(keys[3], (num_actions, width))
-        match = config.match and config.goal_in_rows
+        match = config.compare_places and config.goal_in_rows
         self.match = jax.random.normal(keys[4], (2, width)) if match else None
-        self.locate = jax.random.normal(keys[5], (2, width)) if config.locate else None
+        self.locate = jax.random.normal(keys[5], (2, width)) if config.state_in_rows else None
 
     def __call__(
         self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings

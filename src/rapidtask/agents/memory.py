@@ -113,8 +113,8 @@ def remember(memory: Memory, timestep: TimeStep, *, unique: bool, arrival: bool)
     stalest = jnp.argmin(memory.written, -1)
     target = jnp.where(full, stalest, memory.size)
     write = (slots == target[:, None]) & is_new[:, None]
-    happened = ~timestep.first[:, None]
-    write, known = write & happened, known & happened
+    valid = ~timestep.first[:, None]
+    write, known = write & valid, known & valid
 
     origin, action, successor = (
         jnp.where(write, new[:, None], old)

@@ -119,7 +119,7 @@ class ShowCity(Drawing):
         """Draw, save, and say where."""
         city = self.entry().load()
         # Here, because matplotlib takes its time and no other command needs it.
-        from rapidtask.worlds.streets.drawing import draw_city
+        from rapidtask.draw.maps import draw_city
 
         out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
         say(f"{city.name}: {describe(compute_statistics(city))}")
@@ -172,6 +172,8 @@ class RenderCity:
             raise CityError(f"--workers: {workers}, expected at least 1")
         for entry in select_cities(self.city, self.cities):
             source = choose_source(entry, self.hour)
+            if self.workers not in (None, 1) and not source.parallel:
+                raise CityError(f"--workers: one process reads the panoramas of {entry.name}")
             console = Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6

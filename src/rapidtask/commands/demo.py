@@ -26,7 +26,7 @@ from rapidtask.policies import POLICIES
 from rapidtask.runs.checkpoint import write_atomically
 from rapidtask.runs.provenance import describe_commit, describe_machine, today
 from rapidtask.viewer import make_page, record_episode
-from rapidtask.viewer.street_views import render_street_views
+from rapidtask.viewer.world_map import render_street_views
 
 
 @dataclass(frozen=True, kw_only=True)

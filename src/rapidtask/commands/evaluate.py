@@ -17,7 +17,7 @@ from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer, Scores
-from rapidtask.evaluation.report import plot_steps_to_nth_goal, scores_table
+from rapidtask.evaluation.report import scores_table
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import find_pretrained, pretrained_names
@@ -99,7 +99,12 @@ class Evaluate(AgentOptions):
                 all_scores.append(scorer(policy, acts))
         sys.stderr.flush()
         if self.plot is not None:
-            plot_steps_to_nth_goal(all_scores, self.plot, title=f"{name}: steps per goal")
+            # Here, because figures are slow to import and seldom asked for.
+            from rapidtask.experiments.comparison import StepsToGoal, steps_rows
+
+            drawing = StepsToGoal().plot([row for scores in all_scores for row in steps_rows(scores)])
+            self.plot.parent.mkdir(parents=True, exist_ok=True)
+            drawing.savefig(self.plot, dpi=150)
         if self.json_output:
             results = [scores.to_json() for scores in all_scores]
             print(json.dumps(results[0] if len(results) == 1 else {"policies": results}))

@@ -13,10 +13,11 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from rapidtask.draw import check_drawable, render_ansi, scene_of, symbol
+from rapidtask.draw import check_drawable, render_ansi, symbol
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions
+from rapidtask.envs.scene import scene_of
 from rapidtask.keys import read_keys
 from rapidtask.worlds.world import Rules
 

@@ -16,7 +16,7 @@ from rapidtask.errors import InputError
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.pretrained.cards import pretrained_names
 from rapidtask.viewer import make_page, record_episode
-from rapidtask.viewer.street_views import render_street_views
+from rapidtask.viewer.world_map import render_street_views
 
 
 @dataclass(frozen=True, kw_only=True)

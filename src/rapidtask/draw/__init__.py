@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rapidtask.draw.grid import draw_grid
-from rapidtask.draw.scene import Scene, check_drawable, make_scene, scene_of, symbol
+from rapidtask.draw.scene import Scene, check_drawable, symbol
 from rapidtask.draw.streets import draw_streets
 from rapidtask.draw.text import grid_text, street_text
 
@@ -26,4 +26,4 @@ def render_rgb(scene: Scene, *, width: int = 480) -> np.ndarray:
     return (draw_grid if scene.streets is None else draw_streets)(scene, width=width)
 
 
-__all__ = ["Scene", "check_drawable", "make_scene", "render_ansi", "render_rgb", "scene_of", "symbol"]
+__all__ = ["Scene", "check_drawable", "render_ansi", "render_rgb", "symbol"]

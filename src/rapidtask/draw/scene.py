@@ -1,13 +1,10 @@
-"""What a drawing shows: one moment of an episode, taken from an environment's state."""
+"""What a drawing shows: one moment of an episode."""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rapidtask.envs.environment import Environment, EnvState
-from rapidtask.envs.episode import Episode, to_numpy
 from rapidtask.worlds.streets import StreetPlaces
 from rapidtask.worlds.world import Rules, WorldError
 
@@ -59,30 +56,6 @@ class Scene:
     def symbol(self, state: int) -> str:
         """The symbol that a person sees for a state."""
         return symbol(self.labels[state], self.num_observations)
-
-
-def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
-    """The scene of one environment's state (no batch axis)."""
-    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
-    return Scene(
-        rules=environment.rules,
-        num_observations=environment.num_observations,
-        labels=tuple(labels.tolist()),
-        state=int(place),
-        goal=int(goal),
-        trail=tuple(trail),
-        steps=int(steps),
-        episode_steps=environment.episode.episode_steps,
-        goals=goals,
-        streets=environment.pool.places,
-        world=int(state.world.index),
-    )
-
-
-def scene_of(episode: Episode) -> Scene:
-    """The scene of an episode that has begun."""
-    assert episode.state is not None
-    return make_scene(episode.environment, episode.state, episode.trail, episode.goals)
 
 
 def symbol(observation: int, num_observations: int) -> str:

@@ -21,26 +21,26 @@ HEADER, MARGIN = 44, 30
 
 def draw_streets(scene: Scene, *, width: int = 480) -> UInt8[np.ndarray, "H W 3"]:
     """Draw a moment of an episode on the map; the height is the header more than the width."""
-    pool, world = scene.streets, scene.world
-    assert pool is not None
+    places, world = scene.streets, scene.world
+    assert places is not None
     width = whole_blocks(max(width, 16))
     room = max(width - 2 * MARGIN, 1)
-    projection = Projection.fit(pool, world, room, room)
+    projection = Projection.fit(places, world, room, room)
 
-    def pixels(places: np.ndarray) -> list[Point]:
-        down, right = projection(places).T
+    def pixels(points: np.ndarray) -> list[Point]:
+        down, right = projection(points).T
         return list(zip((width / 2 + right).tolist(), (HEADER + width / 2 + down).tolist(), strict=True))
 
     canvas = Canvas(width, width + HEADER)
-    lines = [pixels(line) for line in pool.lines(world)]
-    for street in projection.around(pool, world, width / 2 + MARGIN):
+    lines = [pixels(line) for line in places.lines(world)]
+    for street in projection.around(places, world, width / 2 + MARGIN):
         canvas.line(pixels(street), CITY, 3)
     # The header keeps clear of them.
     canvas.polygon([(0, 0), (width, 0), (width, HEADER), (0, HEADER)], PAPER)
     for line in lines:
         canvas.line(line, STREET, 3)
         canvas.disc(line[0], 5, STREET)
-    for state in walked_streets(pool, world, scene.trail):
+    for state in walked_streets(places, world, scene.trail):
         canvas.line(lines[state], TRAIL, 6)
     if scene.trail:
         canvas.disc(lines[scene.trail[0]][0], 8, TRAIL)
@@ -70,9 +70,9 @@ def draw_pointer(canvas: Canvas, line: Sequence[Point], color: Color, size: floa
     canvas.disc((x, y), radius, color)
 
 
-def walked_streets(pool: StreetPlaces, world: int, trail: Sequence[int]) -> list[int]:
+def walked_streets(places: StreetPlaces, world: int, trail: Sequence[int]) -> list[int]:
     """The states of a trail from which the agent went forward; from the others it turned."""
-    tail, head = pool.tail[world], pool.head[world]
+    tail, head = places.tail[world], places.head[world]
     return [
         state
         for state, reached in pairwise(trail)

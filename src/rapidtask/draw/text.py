@@ -51,16 +51,16 @@ def grid_text(scene: Scene, *, color: bool) -> str:
 
 def street_text(scene: Scene, *, color: bool) -> str:
     """The map as lines of text: north is up, and the arrows stand a little ahead of where one looks from."""
-    pool, world = scene.streets, scene.world
-    assert pool is not None
+    places, world = scene.streets, scene.world
+    assert places is not None
     # One character of margin around.
-    projection = Projection.fit(pool, world, 4 * (ROWS - 2), 2 * (COLUMNS - 2))
-    lines = [projection(line) + np.array([2 * ROWS, COLUMNS]) for line in pool.lines(world)]
+    projection = Projection.fit(places, world, 4 * (ROWS - 2), 2 * (COLUMNS - 2))
+    lines = [projection(line) + np.array([2 * ROWS, COLUMNS]) for line in places.lines(world)]
     bits, trail = np.zeros((ROWS, COLUMNS), int), np.zeros((ROWS, COLUMNS), bool)
     for line in lines:
         for row, column in _dots(line):
             bits[row // 4, column // 2] |= DOTS[row % 4, column % 2]
-    for state in walked_streets(pool, world, scene.trail):
+    for state in walked_streets(places, world, scene.trail):
         for row, column in _dots(lines[state]):
             trail[row // 4, column // 2] = True
     marks = {}

@@ -7,21 +7,19 @@ the same worlds for ever.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Bool, PRNGKeyArray, UInt32
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
-_reset, _step, _step_batch = (
-    jax.jit(method) for method in (Environment.reset, Environment.step, Environment.step_batch)
-)
+_reset, _step = jax.jit(Environment.reset), jax.jit(Environment.step)
+step_batch = jax.jit(Environment.step_batch)
 
 
 @jax.jit
@@ -125,54 +123,12 @@ def extend_trail(trail: list[int], place: int, begins: bool) -> list[int]:
     return trail if trail[-1] == place else [*trail, place]
 
 
-class EpisodeBatch:
-    """B environments stepped together by `Environment.step_batch`, each with its own key."""
-
-    def __init__(self, environment: Environment, num_envs: int) -> None:
-        self.environment = environment
-        self.num_envs = num_envs
-        self.states: EnvState | None = None
-
-    def start(self, seeds: Sequence[int | None]) -> TimeStep:
-        """Begin an episode in each environment; None stands for the one after the current.
-
-        Returns:
-            The first timesteps `[B]`, their arrays in NumPy.
-        """
-        bits = np.array([seed_bits(seed or 0) for seed in seeds])
-        if self.states is None:
-            if None in seeds:
-                raise InputError("the first episodes need seeds")
-            return self._enter(*_reset_batch(self.environment, bits))
-        seeded = np.array([seed is not None for seed in seeds])
-        return self._enter(*_reset_some(self.environment, self.states, bits, seeded))
-
-    def step(self, actions: np.ndarray) -> TimeStep:
-        """Take one checked action in each environment; those that ended begin their next episode instead.
-
-        Returns:
-            The next timesteps `[B]`, their arrays in NumPy.
-        """
-        assert self.states is not None
-        return self._enter(*_step_batch(self.environment, self.states, np.asarray(actions, np.int32)))
-
-    def _enter(self, states: EnvState, timesteps: TimeStep) -> TimeStep:
-        self.states = states
-        return to_numpy(timesteps)
-
-    def state_of(self, index: int) -> EnvState:
-        """State of one of the environments."""
-        return jax.tree.map(lambda leaf: leaf[index], self.states)
-
-
 @jax.jit
-def _reset_batch(environment: Environment, bits: Any) -> tuple[EnvState, TimeStep]:
-    return environment.reset_batch(jax.vmap(jax.random.key)(bits))
-
-
-@jax.jit
-def _reset_some(
-    environment: Environment, states: EnvState, bits: Any, seeded: Any
+def start_batch(
+    environment: Environment, states: EnvState | None, bits: UInt32[Array, " B"], seeded: Bool[Array, " B"]
 ) -> tuple[EnvState, TimeStep]:
-    following = jax.vmap(lambda state: next_key(environment, state))(states)
-    return environment.reset_batch(jnp.where(seeded, jax.vmap(jax.random.key)(bits), following))
+    """Begin an episode in each of B environments: from its `seed_bits`, or the one after the current."""
+    keys = jax.vmap(jax.random.key)(bits)
+    if states is not None:
+        keys = jnp.where(seeded, keys, jax.vmap(lambda state: next_key(environment, state))(states))
+    return environment.reset_batch(keys)

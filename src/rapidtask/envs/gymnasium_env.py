@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
+import jax
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
@@ -31,7 +32,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
-from rapidtask.envs.episode import Episode, EpisodeBatch, extend_trail, observe
+from rapidtask.envs.episode import (
+    Episode,
+    extend_trail,
+    observe,
+    seed_bits,
+    start_batch,
+    step_batch,
+    to_numpy,
+)
 from rapidtask.envs.registry import make_environment
 from rapidtask.errors import InputError
 
@@ -128,7 +137,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.single_action_space = spaces.Discrete(environment.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._batch = EpisodeBatch(environment, num_envs)
+        self._states: EnvState | None = None
         # Only drawings need these; a batch that is never drawn should not pay for a loop over it.
         self._trails: list[list[int]] = [[] for _ in range(num_envs)]
         self._goals = np.zeros(num_envs, int)
@@ -145,15 +154,18 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise InputError(f"seed has {len(seeds)} entries for {self.num_envs} environments")
-        if self._batch.states is None:
+        if self._states is None:
             seeds = [_draw_seed(self.np_random) if seed is None else seed for seed in seeds]
-        return self._observe(self._batch.start(seeds))
+        bits = np.array([seed_bits(seed or 0) for seed in seeds])
+        seeded = np.array([seed is not None for seed in seeds])
+        self._states, timestep = start_batch(self.environment, self._states, bits, seeded)
+        return self._observe(to_numpy(timestep))
 
     def step(
         self, actions: np.ndarray
     ) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take one action in each environment, `[B]`."""
-        if self._batch.states is None:
+        if self._states is None:
             raise ResetNeeded("call reset: no episode has begun")
         actions, limit = np.asarray(actions), self.environment.num_actions
         whole = actions.shape == (self.num_envs,) and actions.dtype.kind in "iu"
@@ -161,7 +173,8 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             raise InputError(
                 f"actions are {actions!r}, expected {self.num_envs} whole numbers in 0..{limit - 1}"
             )
-        timestep = self._batch.step(actions)
+        self._states, timestep = step_batch(self.environment, self._states, actions.astype(np.int32))
+        timestep = to_numpy(timestep)
         observation, info = self._observe(timestep)
         terminated, truncated = _ends(timestep)
         return observation, np.asarray(timestep.reward, np.float64), terminated, truncated, info
@@ -170,11 +183,12 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         """One drawing per environment."""
         if self.render_mode is None:
             return None
-        if self._batch.states is None:
+        if self._states is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
+        states = (jax.tree.map(lambda leaf, i=i: leaf[i], self._states) for i in range(self.num_envs))
         return tuple(
-            _draw(self.render_mode, self.environment, self._batch.state_of(i), trail, int(self._goals[i]))
-            for i, trail in enumerate(self._trails)
+            _draw(self.render_mode, self.environment, state, trail, goals)
+            for state, trail, goals in zip(states, self._trails, self._goals.tolist(), strict=True)
         )
 
     def _observe(self, timestep: TimeStep) -> tuple[Observation, dict[str, Any]]:
@@ -182,14 +196,14 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             self._follow(timestep)
         # Gymnasium's convention: `_name` tells which environments have the information `name`.
         info = {"completed": np.array(timestep.completed), "_completed": np.ones(self.num_envs, bool)}
-        assert self._batch.states is not None
-        return observe(self.environment, self._batch.states, timestep), info
+        assert self._states is not None
+        return observe(self.environment, self._states, timestep), info
 
     def _follow(self, timestep: TimeStep) -> None:
         """Keep the trails and scores that the drawings show."""
-        assert self._batch.states is not None
+        assert self._states is not None
         self._goals = np.where(timestep.first, 0, self._goals + timestep.completed)
-        for i, place in enumerate(np.asarray(self._batch.states.state).tolist()):
+        for i, place in enumerate(np.asarray(self._states.state).tolist()):
             begins = bool(timestep.first[i] or timestep.completed[i])
             self._trails[i] = extend_trail(self._trails[i], place, begins)
 
@@ -220,8 +234,9 @@ def _refuse_options(options: dict[str, Any] | None) -> None:
 def _draw(
     mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
 ) -> str | np.ndarray:
-    # Here, because drawing stands above environments: most are never drawn.
-    from rapidtask.draw import make_scene, render_ansi, render_rgb
+    # Here, because most environments are never drawn.
+    from rapidtask.draw import render_ansi, render_rgb
+    from rapidtask.envs.scene import make_scene
 
     scene = make_scene(environment, state, trail, goals)
     return render_ansi(scene) if mode == "ansi" else render_rgb(scene)

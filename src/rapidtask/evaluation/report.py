@@ -1,9 +1,8 @@
-"""Scores for people: a table on the terminal and a plot in a file."""
+"""Scores for people: tables on the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.table import Table
 
@@ -35,29 +34,3 @@ def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
             steps or "–",
         )
     return table
-
-
-def plot_steps_to_nth_goal(all_scores: Sequence[Scores], path: Path, title: str) -> None:
-    """Draw steps to the n-th goal, one line per policy (paper, Figure 2e)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for scores in all_scores:
-        if not scores.steps_to_nth_goal:
-            continue
-        n = range(1, len(scores.steps_to_nth_goal) + 1)
-        axes.errorbar(
-            n,
-            scores.steps_to_nth_goal,
-            scores.steps_to_nth_goal_stderr,
-            marker="o",
-            markersize=3,
-            label=f"{scores.policy} ({scores.goals_per_episode:.1f} goals)",
-        )
-    axes.set(xlabel="n-th goal of the episode", ylabel="steps to reach it", title=title)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, columns
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, Table
@@ -82,15 +83,8 @@ class StepsToGoal(Figure[Evaluations]):
 
     def table(self, source: Evaluations) -> Table:
         """Steps to each goal of the main agents and of reference policies."""
-        rows: Table = []
-        for label in (*source.main_agents, *self.references):
-            scores = source.scores(label)
-            pairs = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
-            rows += [
-                {"agent": label, "goal": n, "steps": steps, "steps_stderr": stderr}
-                for n, (steps, stderr) in enumerate(pairs, start=1)
-            ]
-        return rows
+        labels = (*source.main_agents, *self.references)
+        return [row for label in labels for row in steps_rows(source.scores(label))]
 
     def plot(self, rows: Table) -> Drawing:
         """One line per agent."""
@@ -111,3 +105,12 @@ class StepsToGoal(Figure[Evaluations]):
         axes.set_xticks([1, 5, 10, 15, 20, 25])
         axes.legend(ncols=2)
         return drawing
+
+
+def steps_rows(scores: Scores) -> Table:
+    """Steps to each goal of one agent."""
+    pairs = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
+    return [
+        {"agent": scores.policy, "goal": n, "steps": steps, "steps_stderr": stderr}
+        for n, (steps, stderr) in enumerate(pairs, start=1)
+    ]

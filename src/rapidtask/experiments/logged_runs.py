@@ -65,14 +65,14 @@ class LoggedRun:
 def kind_label(config: RunConfig) -> str:
     """Name of a kind of agent: what tells its figures' curves apart."""
     label = AGENT_LABELS.get(agent_name(config.agent), agent_name(config.agent))
-    if getattr(config.agent, "attention", "") == "nxk":
-        label += f" N×k (k={config.agent.k})"
+    if getattr(config.agent, "recent_rows", None):
+        label += f" N×k (k={config.agent.recent_rows})"
     size = getattr(config.world, "size", 4)
     if size != 4:
         label += f" {size}×{size}"
     if config.recipe == "paper":
         label += ", recipe paper"
-    elif getattr(config.agent, "locate", None) is False and config.agent.write == "after":
+    elif getattr(config.agent, "state_in_rows", None) is False and not config.agent.plan_with_newest:
         # As the paper has it: the planner knows neither the current state nor the newest transition.
         label += ", strict"
     return label + (_street_variant(config, config.world) if isinstance(config.world, StreetLearn) else "")
@@ -81,9 +81,7 @@ def kind_label(config: RunConfig) -> str:
 def _street_variant(config: RunConfig, world: StreetLearn) -> str:
     """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
     variant = ""
-    if config.learning.random_iterations:
-        variant += ", random iterations"
-    elif (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
+    if (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
         variant += f", {iterations} iteration{'s' if iterations != 1 else ''}"
     if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
         variant += f", {intersections} intersections"

@@ -15,27 +15,24 @@ class LearningConfig:
 
     num_envs: int = 64
     """Environments that act side by side, B."""
-    stagger: bool = False
-    """Cut each environment's first episode short, at another step each: they are never all in the same phase
-    of an episode."""
     rollout_steps: int | None = None
-    """Actions per environment between two rounds of learning, T; by default a whole episode and its reset."""
+    """Actions per environment between two rounds of learning, T; by default a whole episode and its reset.
+    Environments whose episodes are cut into rollouts are spread over the phases of an episode."""
     cpu_devices: int = 2
     """On a CPU, parts that environments and minibatches are divided into and computed side by side. Results
     depend on it, not on how many cores there are."""
     minibatch_size: int = 256
     """Steps per parameter update."""
-    shuffle: bool = True
-    """Draw minibatches from all steps, where the agent is not recurrent; else whole rollouts."""
-    learned_share: float = 0.5
-    """Share of a rollout's shuffled steps that are learned from; those with large advantages come first."""
+    learned_share: float | None = 0.5
+    """Share of a rollout's steps that are learned from, in minibatches of single steps drawn from all, those
+    with large advantages first; None for minibatches of whole rollouts, which recurrent agents need."""
     discount: float = 0.9
     """Discount of rewards, gamma."""
     lambda_: float = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
     ratio_clip: float | None = 0.2
-    """In shuffled minibatches, leave out of the policy gradient steps whose action's probability has already
-    moved this far (PPO); None for V-trace's ratios alone."""
+    """In minibatches of single steps, leave out of the policy gradient those whose action's probability has
+    already moved this far (PPO); None for V-trace's ratios alone."""
     entropy: float = 0.1
     """Weight of the policy's entropy at the start."""
     entropy_end: float = 0.001
@@ -43,32 +40,28 @@ class LearningConfig:
     normalise_advantages: bool = True
     """Give advantages mean 0 and standard deviation 1 (PPO), over a rollout or, of whole rollouts, over a
     minibatch: late in training they are small, and the baseline's error would drown them."""
-    value_weight: float = 0.5
-    """Weight of the baseline's squared error."""
-    random_iterations: bool = False
-    """Whether the EPN learns to act after each number of planner iterations up to its own, drawn for every
-    step it learns from."""
     optimiser: OptimiserName = "muon"
-    """Muon for hidden matrices and Adam for the rest, or Adam, or the paper's RMSprop."""
+    """Muon for hidden matrices and Adam for the rest, or Adam, on the mean loss of a minibatch; or the
+    paper's RMSprop on the summed loss, as IMPALA's reference has it."""
     learning_rate: float = 5e-3
     """Learning rate at the start."""
     learning_rate_end: float = 0.1
     """Learning rate at the end, as a share of that at the start; linear in between."""
     gradient_clip: float = 1.0
     """Largest global norm of a gradient."""
-    sum_loss: bool = False
-    """Sum the loss over the steps of a minibatch, as IMPALA's reference does, instead of averaging it.
-    RMSprop's epsilon and the clip are sizes of gradients: they mean something else then."""
+
+    @property
+    def sums_loss(self) -> bool:
+        """Whether losses are summed: RMSprop's epsilon and IMPALA's clip are sizes of such gradients."""
+        return self.optimiser == "rmsprop"
 
 
 FAST = LearningConfig()
 
 PAPER = LearningConfig(
-    stagger=True,
-    learned_share=1.0,
+    learned_share=None,
     rollout_steps=20,
     minibatch_size=1280,
-    shuffle=False,
     lambda_=1.0,
     ratio_clip=None,
     entropy=0.01,
@@ -78,7 +71,6 @@ PAPER = LearningConfig(
     learning_rate=2e-4,
     learning_rate_end=1.0,
     gradient_clip=40.0,
-    sum_loss=True,
 )
 """IMPALA's V-trace with RMSprop (paper, appendix). Minibatches of 64 unrolls of 20 steps, entropy, discount
 and learning rate lie within the intervals that the paper tuned in; 40 is IMPALA's clip."""
@@ -90,8 +82,7 @@ RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 RECURRENT = replace(
     FAST,
     minibatch_size=808,
-    shuffle=False,
-    learned_share=1.0,
+    learned_share=None,
     discount=0.98,
     ratio_clip=None,
     entropy=0.0029,
@@ -118,13 +109,13 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     return replace(
         paper,
         block="residual",
-        match=True,
+        compare_places=True,
         # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
         num_heads=4,
-        match_start=8.0,
-        locate=True,
-        write="before",
-        boundary="arrival",
+        comparison_gain=8.0,
+        state_in_rows=True,
+        plan_with_newest=True,
+        goal_as_successor=True,
         symbols="fixed",
         vision="whitened",
         readout_width=256 if domain == STREETS else None,

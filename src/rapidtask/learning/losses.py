@@ -19,6 +19,8 @@ from rapidtask.learning.rollout import Rollout, embed_table, log_probability_of
 from rapidtask.learning.vtrace import VTrace, vtrace
 
 Metrics = dict[str, Float[Array, ""]]
+VALUE_WEIGHT = 0.5
+"""Weight of the baseline's squared error."""
 
 
 class Samples(eqx.Module):
@@ -30,14 +32,12 @@ class Samples(eqx.Module):
     """Log-probability of the action when it was taken."""
     advantage: Float[Array, "*B"]
     value_target: Float[Array, "*B"]
-    happened: Float[Array, "*B"]
+    valid: Float[Array, "*B"]
     """0 for steps to leave out."""
     memory: Memory | None
     """Experienced transitions: what is acted on."""
     environment: Int[Array, "*B"]
     """Which environment of the rollout each step is from: frames are embedded per environment."""
-    iterations: Int[Array, "*B"] | None = None
-    """Iterations of its plan after which the agent acts, if not after all of them."""
 
 
 def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> Samples:
@@ -51,17 +51,17 @@ def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> S
         rollout.log_probability,
         targets.advantages,
         targets.values,
-        rollout.happened,
+        rollout.valid,
         memories,
         jnp.broadcast_to(jnp.arange(rollout.actions.shape[1]), rollout.actions.shape),
     )
 
 
-def normalise(advantages: Float[Array, "T B"], happened: Float[Array, "T B"]) -> Float[Array, "T B"]:
-    """Advantages with mean 0 and standard deviation 1 over the steps that happened."""
-    count = jnp.maximum(happened.sum(), 1.0)
-    centred = advantages - (advantages * happened).sum() / count
-    variance = (jnp.square(centred) * happened).sum() / count
+def normalise(advantages: Float[Array, "T B"], valid: Float[Array, "T B"]) -> Float[Array, "T B"]:
+    """Advantages with mean 0 and standard deviation 1 over the steps that are valid."""
+    count = jnp.maximum(valid.sum(), 1.0)
+    centred = advantages - (advantages * valid).sum() / count
+    variance = (jnp.square(centred) * valid).sum() / count
     return centred / (jnp.sqrt(variance) + 1e-3)
 
 
@@ -73,13 +73,13 @@ def targets_of(
 ) -> VTrace:
     """V-trace targets `[T, B]` from the current baseline and log-probabilities of the actions taken."""
     # What follows a last timestep is another episode: no difference may flow back from there.
-    ratios = rollout.happened * jnp.exp(log_probability - rollout.log_probability)
+    ratios = rollout.valid * jnp.exp(log_probability - rollout.log_probability)
     one = partial(vtrace, lambda_=config.lambda_)
     inputs = (values[:-1], values[1:], rollout.rewards, rollout.discounts(config.discount), ratios)
     targets = jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
     if not config.normalise_advantages:
         return targets
-    return VTrace(targets.values, normalise(targets.advantages, rollout.happened))
+    return VTrace(targets.values, normalise(targets.advantages, rollout.valid))
 
 
 def sample_loss(
@@ -100,7 +100,7 @@ def sample_loss(
     """
     assert samples.memory is not None
     embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
-    output = agent.act(samples.memory, samples.timestep, embeddings, samples.iterations)
+    output = agent.act(samples.memory, samples.timestep, embeddings)
     log_probability = log_probability_of(output.logits, samples.action)
     ratio = jnp.exp(log_probability - samples.log_probability)
     ratio = jax.lax.stop_gradient(ratio)
@@ -108,7 +108,7 @@ def sample_loss(
     if config.ratio_clip is not None:
         weighted = jnp.where(moved_enough(ratio, samples.advantage, config.ratio_clip), 0.0, weighted)
     return actor_critic_loss(
-        output, log_probability, weighted, samples.value_target, samples.happened, config, entropy_weight
+        output, log_probability, weighted, samples.value_target, samples.valid, config, entropy_weight
     )
 
 
@@ -136,7 +136,7 @@ def sequence_loss(
     targets = targets_of(rollout, output.value, jax.lax.stop_gradient(log_probability), config)
     weighted = jnp.minimum(1.0, ratio) * targets.advantages
     return actor_critic_loss(
-        acted, log_probability, weighted, targets.values, rollout.happened, config, entropy_weight
+        acted, log_probability, weighted, targets.values, rollout.valid, config, entropy_weight
     )
 
 
@@ -145,18 +145,18 @@ def actor_critic_loss(
     log_probability: Float[Array, "*B"],
     advantage: Float[Array, "*B"],
     value_target: Float[Array, "*B"],
-    happened: Float[Array, "*B"],
+    valid: Float[Array, "*B"],
     config: LearningConfig,
     entropy_weight: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Metrics]:
-    """Policy gradient, baseline error and entropy, averaged over the steps that happened."""
-    mean = lambda x: jnp.sum(x * happened) / jnp.maximum(jnp.sum(happened), 1.0)  # noqa: E731
+    """Policy gradient, baseline error and entropy, averaged over the steps that are valid."""
+    mean = lambda x: jnp.sum(x * valid) / jnp.maximum(jnp.sum(valid), 1.0)  # noqa: E731
     log_all = jax.nn.log_softmax(output.logits)
     entropy = mean(-jnp.sum(jnp.exp(log_all) * log_all, axis=-1))
     policy = -mean(log_probability * advantage)
     value = mean(0.5 * jnp.square(value_target - output.value))
     auxiliary = mean(output.auxiliary_loss)
-    loss = policy + config.value_weight * value - entropy_weight * entropy + auxiliary
+    loss = policy + VALUE_WEIGHT * value - entropy_weight * entropy + auxiliary
     return loss, {
         "policy_loss": policy,
         "value_loss": value,

@@ -42,7 +42,7 @@ class Rollout(eqx.Module):
     """In pixel worlds: the frame that each observation id stood for, the same for all T actions."""
 
     @property
-    def happened(self) -> Float[Array, "T B"]:
+    def valid(self) -> Float[Array, "T B"]:
         """1 where the action had an effect: it has none after a last timestep."""
         return 1.0 - self.timesteps.last[:-1]
 
@@ -53,7 +53,7 @@ class Rollout(eqx.Module):
 
     def discounts(self, gamma: float) -> Float[Array, "T B"]:
         """Discount after each action; 0 where an episode's end separates it from what follows."""
-        return gamma * self.timesteps.discount[1:] * self.happened
+        return gamma * self.timesteps.discount[1:] * self.valid
 
 
 def start_actors(

@@ -23,7 +23,7 @@ from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
 from rapidtask.learning.optimisers import make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
-from rapidtask.learning.update import LearnerState, Updater, num_updates, shuffles
+from rapidtask.learning.update import LearnerState, Updater, num_updates
 
 DEVICES = "devices"
 """Name of the mesh axis that environments are spread over."""
@@ -77,11 +77,6 @@ class Trainer:
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(agent_config.make, environment.spec, jax.random.key(0))
         refuse_without_effect(config, agent)
-        if config.random_iterations and not (shuffles(config, agent) and agent.config.iterations > 1):
-            raise InputError(
-                "random_iterations: only the EPN, with more than one iteration and shuffled steps, learns to "
-                "act after any number of them"
-            )
         updates = num_updates(per_device, agent, per_device.num_envs, self.num_steps)
         rate_end = config.learning_rate * config.learning_rate_end
         schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)
@@ -116,7 +111,7 @@ class Trainer:
         agent_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 3)
         agent = self._agent_config.make(environment.spec, agent_key)
         keys = jax.random.split(actors_key, self.config.num_envs)
-        actors = start_actors(environment, agent, keys, stagger=self.config.stagger)
+        actors = start_actors(environment, agent, keys, stagger=self.config.rollout_steps is not None)
         optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))
         return TrainState(LearnerState(agent, optimiser), actors, key, jnp.zeros((), jnp.int32))
 
@@ -127,7 +122,7 @@ class Trainer:
         rollout, actors = collect(environment, state.learner.agent, state.actors, self.num_steps)
         key = jax.random.fold_in(state.key, state.iteration)
         learner, metrics = self._updater.update(state.learner, rollout, environment, entropy_weight, key)
-        goals, steps = rollout.timesteps.completed[1:].sum(), rollout.happened.sum()
+        goals, steps = rollout.timesteps.completed[1:].sum(), rollout.valid.sum()
         if self.mesh is not None:
             goals, steps = jax.lax.psum((goals, steps), DEVICES)
         metrics |= {"goals_per_episode": environment.episode.episode_steps * goals / jnp.maximum(steps, 1.0)}
@@ -167,7 +162,7 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
     for name in ("num_envs", "minibatch_size"):
         if getattr(config, name) < 1:
             raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
-    if not 0.0 < config.learned_share <= 1.0:
+    if config.learned_share is not None and not 0.0 < config.learned_share <= 1.0:
         raise InputError(f"learned_share is {config.learned_share}, expected above 0 and at most 1")
     if config.rollout_steps is not None and config.rollout_steps < 1:
         raise InputError(f"rollout_steps is {config.rollout_steps}, expected at least 1")
@@ -185,13 +180,10 @@ def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
 
 def refuse_without_effect(config: LearningConfig, agent: Agent) -> None:
     """Refuse options that would do nothing with this agent."""
-    if config.shuffle and not isinstance(agent, EpisodicAgent):
-        raise InputError("shuffle: a recurrent agent learns from whole rollouts (--learning.no-shuffle)")
-    if not config.shuffle and (config.learned_share < 1.0 or config.ratio_clip is not None):
-        name = "ratio_clip" if config.learned_share == 1.0 else "learned_share"
-        raise InputError(
-            f"{name}: only shuffled steps have it; whole rollouts need learned_share 1 and no clip"
-        )
+    if config.learned_share is not None and not isinstance(agent, EpisodicAgent):
+        raise InputError("learned_share: a recurrent agent learns from whole rollouts, give None")
+    if config.learned_share is None and config.ratio_clip is not None:
+        raise InputError("ratio_clip: only single steps are clipped; whole rollouts need None")
 
 
 def _is_shape(leaf: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -27,7 +27,7 @@ PRIORITY = 0.8
 
 
 Computed = tuple[Any, Metrics, Float[Array, ""]]
-"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps happened."""
+"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps are valid."""
 
 
 class LearnerState(eqx.Module):
@@ -71,14 +71,11 @@ class Updater:
             views = embed_table(agent, environment, rollout.frame_ids)
         samples = prepare(agent, self.config, rollout)
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+        assert self.config.learned_share is not None
         if self.config.learned_share < 1.0:
             key, draw = jax.random.split(key)
             drawn = draw_steps(draw, samples, num_learned(self.config, len(samples.action)))
             samples = jax.tree.map(lambda x: x[drawn], samples)
-        if self.config.random_iterations:
-            key, draw = jax.random.split(key)
-            drawn = draw_iterations(draw, len(samples.action), agent.config.iterations)
-            samples = replace(samples, iterations=drawn)
         order = minibatch_order(samples, self.config.minibatch_size, key)
 
         def compute(agent: Agent, index: Int[Array, "C S"]) -> Computed:
@@ -90,10 +87,10 @@ class Updater:
                 ),
                 index,
             )
-            # A chunk counts by how many of its steps happened; the last one may hold steps to leave out.
-            happened = samples.happened[index].sum(axis=1)
-            share = happened / jnp.maximum(happened.sum(), 1.0)
-            return *jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks), happened.sum()
+            # A chunk counts by how many of its steps are valid; the last one may hold steps to leave out.
+            valid = samples.valid[index].sum(axis=1)
+            share = valid / jnp.maximum(valid.sum(), 1.0)
+            return *jax.tree.map(lambda part: jnp.tensordot(share, part, 1), chunks), valid.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -123,7 +120,7 @@ class Updater:
             loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
             part = select_environments(rollout, index)
             (_, metrics), gradient = loss(agent, part, environment, self.config, entropy_weight)
-            return gradient, metrics, part.happened.sum()
+            return gradient, metrics, part.valid.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -147,7 +144,7 @@ class Updater:
         if self.axis is not None:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
             num_steps = jax.lax.psum(num_steps, self.axis)
-        if self.config.sum_loss:
+        if self.config.sums_loss:
             gradient = jax.tree.map(lambda mean: num_steps * mean, gradient)
         parameters, static = eqx.partition(state.agent, eqx.is_inexact_array)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
@@ -165,7 +162,7 @@ def shuffles(config: LearningConfig, agent: Agent) -> bool:
     """Whether minibatches are drawn from single steps."""
     # A network that sees is trained on the frames of few environments, then, and all their steps.
     trains_on_frames = isinstance(agent.encoder, ResidualEncoder)
-    return config.shuffle and isinstance(agent, EpisodicAgent) and not trains_on_frames
+    return config.learned_share is not None and isinstance(agent, EpisodicAgent) and not trains_on_frames
 
 
 def num_updates(config: LearningConfig, agent: Agent, num_envs: int, num_steps: int) -> int:
@@ -183,7 +180,8 @@ def sequences_per_minibatch(config: LearningConfig, num_envs: int, num_steps: in
 
 def num_learned(config: LearningConfig, num_samples: int) -> int:
     """How many of a rollout's steps are learned from, at least a minibatch."""
-    return min(num_samples, max(int(config.learned_share * num_samples), config.minibatch_size))
+    share = 1.0 if config.learned_share is None else config.learned_share
+    return min(num_samples, max(int(share * num_samples), config.minibatch_size))
 
 
 def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array, " D"]:
@@ -195,12 +193,7 @@ def draw_steps(key: PRNGKeyArray, samples: Samples, num_drawn: int) -> Int[Array
     weight = PRIORITY * jnp.log(jnp.abs(samples.advantage) + 1e-2)
     # The largest of log-weights with Gumbel noise are a draw without replacement.
     noisy = weight + jax.random.gumbel(key, weight.shape)
-    return jax.lax.top_k(jnp.where(samples.happened > 0, noisy, -jnp.inf), num_drawn)[1]
-
-
-def draw_iterations(key: PRNGKeyArray, num_samples: int, most: int) -> Int[Array, " S"]:
-    """Iterations after which each sample's plan is acted on: any number up to the most, all as likely."""
-    return jax.random.randint(key, (num_samples,), 1, most + 1)
+    return jax.lax.top_k(jnp.where(samples.valid > 0, noisy, -jnp.inf), num_drawn)[1]
 
 
 def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) -> Int[Array, "M C S"]:
@@ -216,7 +209,7 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
     assert samples.memory is not None
     last = 2.0 * samples.memory.origin.shape[-1]
     size = samples.memory.size + jax.random.uniform(key, (num_samples,))
-    ranks = jnp.argsort(jnp.where(samples.happened > 0, size, last))
+    ranks = jnp.argsort(jnp.where(samples.valid > 0, size, last))
     dealt = ranks[: num_minibatches * minibatch_size].reshape(num_chunks, -1, num_minibatches)
     return jnp.moveaxis(dealt, -1, 0)
 

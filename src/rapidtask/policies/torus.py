@@ -44,17 +44,14 @@ class TorusExplorer(Policy):
         offsets = jnp.asarray((*OFFSETS, (0, 0)), jnp.int32)
         symbol = memory.symbol
         position = (memory.position + jnp.where(timestep.first, 0, offsets[timestep.action])) % size
-        if self.rules.respawn or self.forgets:
-            # A respawn puts the agent on a cell it cannot place on its map unless it knows the symbol.
-            lost = timestep.completed
+        lost = timestep.completed & self.forgets
+        if self.rules.respawn:
+            # The agent is put on a cell that it cannot place on its map unless it knows the symbol.
             known = symbol == timestep.observation
-            if self.rules.respawn:
-                found = jnp.stack(jnp.unravel_index(jnp.argmax(known), known.shape)).astype(jnp.int32)
-                position = jnp.where(timestep.completed & known.any(), found, position)
-                lost &= ~known.any()
-            if self.forgets:
-                lost = timestep.completed
-            symbol = jnp.where(lost, UNSEEN, symbol)
+            found = jnp.stack(jnp.unravel_index(jnp.argmax(known), known.shape)).astype(jnp.int32)
+            position = jnp.where(timestep.completed & known.any(), found, position)
+            lost |= timestep.completed & ~known.any()
+        symbol = jnp.where(lost, UNSEEN, symbol)
         symbol = symbol.at[position[0], position[1]].set(timestep.observation)
 
         unseen = symbol == UNSEEN

@@ -15,13 +15,7 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
-
-# Earlier versions could teach an agent with labels, which agents that they trained still name.
-TEACHER = {"value_map_weight", "geometry", "ways", "advice"}
-REMOVED_OPTIONS = {"learning": TEACHER | {"passes", "rho_bar", "c_bar", "auxiliary_weight"}}
-"""Options that configurations of earlier versions may name, and that are dropped."""
-EARLIER_VALUES = {"learning": {"normalise_advantages": False, "learned_share": 1.0}}
-"""What agents were trained with before an option existed, where it is not the default."""
+from rapidtask.runs.old_names import modernise
 
 
 @dataclass(frozen=True)
@@ -62,8 +56,8 @@ def run_config_from_json(data: dict) -> RunConfig:
     agent = _options(AGENTS, data, "agent")
     learning = dict(data.get("learning", {}))
     if not isinstance(agent, EPNConfig):
-        # Earlier versions named options of shuffled steps for recurrent agents, without effect.
-        learning |= {"shuffle": False, "learned_share": 1.0, "ratio_clip": None}
+        # Earlier versions named options of single steps for recurrent agents, without effect.
+        learning |= {"learned_share": None, "ratio_clip": None}
     return RunConfig(
         world=_options(DOMAINS, data, "world"),
         agent=agent,
@@ -88,9 +82,7 @@ def _options(kinds: dict[str, type], data: dict, field_name: str) -> Any:
 
 
 def _build(kind: type, options: dict, field_name: str) -> Any:
-    removed = REMOVED_OPTIONS.get(field_name, set())
-    options = {name: value for name, value in options.items() if name not in removed}
-    options = EARLIER_VALUES.get(field_name, {}) | options
+    options = modernise(field_name, options)
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"configuration: {field_name} has no option {unknown[0]!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -19,36 +20,22 @@ from rapidtask.agents.vision import PixelEncoder
 from rapidtask.errors import InputError
 from rapidtask.runs.checkpoint import named_arrays
 
-OPTIONS = frozenset(
-    (
-        *("width", "num_heads", "iterations", "block", "memory", "attention", "k", "match", "match_start"),
-        *("locate", "readout_width", "goal_in_rows", "symbols", "vision", "boundary", "write"),
-    )
-)
+OPTIONS = {
+    *("width", "num_heads", "iterations", "block", "memory", "recent_rows", "readout_width"),
+    *("compare_places", "comparison_gain", "state_in_rows", "goal_in_rows", "symbols", "vision"),
+    *("goal_as_successor", "plan_with_newest"),
+}
 """Options of the EPN that the page's network knows."""
 
-BLOCK_PARTS = (
-    *(f"attention.to_{part}.weight" for part in ("query", "key", "value", "output")),
-    "attention.to_output.bias",
-    *("attention_norm.scale", "attention_norm.offset", "mlp_norm.scale", "mlp_norm.offset"),
-    *(f"mlp.layers[{layer}].{part}" for layer in (0, 1) for part in ("weight", "bias")),
+WEIGHTS = re.compile(
+    r"planner\.(block|to_memory|to_itself)\."
+    r"(attention\.to_(query|key|value|output)\.weight|attention\.to_output\.bias"
+    r"|(attention|mlp)_norm\.(scale|offset)|mlp\.layers\[[01]\]\.(weight|bias))"
+    r"|row\.((origin|successor|goal)\.weight|action|match|locate)"
+    r"|(match_gain|readout_match|policy_match|state_in\.weight|encoder\.table)"
+    r"|(readout|policy)\.layers\[[01]\]\.(weight|bias)|(logits|value)\.(weight|bias)"
 )
-WEIGHTS = frozenset(
-    (
-        *(f"planner.{block}.{part}" for block in ("block", "to_memory", "to_itself") for part in BLOCK_PARTS),
-        *("row.origin.weight", "row.action", "row.successor.weight", "row.goal.weight"),
-        *("row.match", "row.locate"),
-        *("match_gain", "readout_match", "policy_match", "state_in.weight", "encoder.table"),
-        *(
-            f"{mlp}.layers[{layer}].{part}"
-            for mlp in ("readout", "policy")
-            for layer in (0, 1)
-            for part in ("weight", "bias")
-        ),
-        *(f"{head}.{part}" for head in ("logits", "value") for part in ("weight", "bias")),
-    )
-)
-"""Weights of the EPN that the page's network knows."""
+"""Names of the weights of the EPN that the page's network knows."""
 
 
 def export_network(agent: Agent) -> dict[str, Any]:
@@ -65,7 +52,7 @@ def export_network(agent: Agent) -> dict[str, Any]:
         raise InputError(f"the page's network does not know the block {agent.config.block!r}")
     options = dataclasses.asdict(agent.config)
     weights = {name: np.asarray(array, np.float32) for name, array in named_arrays(agent)}
-    if unknown := sorted((options.keys() - OPTIONS) | (weights.keys() - WEIGHTS)):
+    if unknown := sorted({*options} - OPTIONS) or [name for name in weights if not WEIGHTS.fullmatch(name)]:
         raise InputError(f"the page's network does not know the EPN's {unknown[0]}")
     # Fixed and learned symbols are both a table to the page.
     weights["encoder.table"] = np.asarray(agent.embed().table, np.float32)

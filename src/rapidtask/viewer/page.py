@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from collections.abc import Sequence
 from importlib import resources
@@ -10,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
+from PIL import Image
 
 import rapidtask
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.viewer.network_export import export_network
 from rapidtask.viewer.recording import Recording
-from rapidtask.viewer.street_views import as_addresses
 from rapidtask.viewer.value_readout import ValueMap
 from rapidtask.viewer.world_map import describe_world
 
@@ -120,3 +121,13 @@ def _bytes(array: np.ndarray) -> str:
 
 def _rounded(array: np.ndarray | None) -> list | None:
     return None if array is None else np.asarray(array, np.float64).round(6).tolist()
+
+
+def as_addresses(frames: UInt8[np.ndarray, "S H W 3"]) -> list[str]:
+    """Each frame as a JPEG in a data address, so that the page holds it."""
+    addresses = []
+    for frame in frames:
+        file = io.BytesIO()
+        Image.fromarray(frame).save(file, "JPEG", quality=85)
+        addresses.append(f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}")
+    return addresses

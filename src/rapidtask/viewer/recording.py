@@ -42,11 +42,6 @@ class Recording:
     agent: Agent | None = None
     """The learned agent itself."""
 
-    @property
-    def goals(self) -> int:
-        """Tasks completed."""
-        return int(self.episode.completed.sum())
-
 
 def record_episode(
     environment: Environment, policy: Policy, *, name: str, seed: int = 0, thinker: Agent | None = None

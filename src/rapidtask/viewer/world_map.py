@@ -7,11 +7,13 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
+from rapidtask.views.sources import RenderedFrames
+from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import StreetPlaces
 
 SIDE = 1000.0
@@ -60,8 +62,8 @@ def street_map(places: StreetPlaces, world: int) -> dict[str, Any]:
     lines, room = places.lines(world), SIDE - 2 * ROOM
     projection = Projection.fit(places, world, room, room)
 
-    def on_page(places: Float[np.ndarray, "P 2"]) -> Float[np.ndarray, "P 2"]:
-        return SIDE / 2 + projection(places)[:, ::-1]
+    def on_page(points: Float[np.ndarray, "P 2"]) -> Float[np.ndarray, "P 2"]:
+        return SIDE / 2 + projection(points)[:, ::-1]
 
     nodes = places.tail[world, : len(lines)]
     _, first = np.unique(nodes, return_index=True)
@@ -115,3 +117,14 @@ def graph_places(moves: Int[np.ndarray, "S M"]) -> Float[np.ndarray, "S 2"]:
     places = np.array([layout[s] for s in range(len(moves))])
     low, high = places.min(0), places.max(0)
     return ROOM + (places - low) / np.maximum(high - low, 1e-9) * (SIDE - 2 * ROOM)
+
+
+def render_street_views(environment: Environment, world: int) -> UInt8[np.ndarray, "S 84 84 3"] | None:
+    """The view of each state of a street world, rendered from the streets; None for other worlds."""
+    places = environment.pool.places
+    if places is None:
+        return None
+    count = places.num_states[world]
+    city = places.cities[places.city[world]]
+    tail, first = places.tail[world, :count], places.first[world, :count]
+    return RenderedFrames(city).make(half_edges_of(city, tail, first))

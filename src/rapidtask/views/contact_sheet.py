@@ -7,19 +7,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int, UInt8
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from rapidtask.cities.catalogue import CityEntry
+from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.errors import InputError
 from rapidtask.views.sources import choose_source
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
-STREETS, NEAR, ARROW = "#b8bcc4", "#2563eb", "#1f2937"
-"""Colours of the city, the neighbourhood, and the directions of the views."""
-NUMBER = {"ha": "center", "va": "center", "fontsize": 11, "fontweight": "bold", "color": ARROW}
-DISC = {"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 COLUMNS, MOST = 4, 12
 """Views a row, and at most in all."""
 
@@ -45,8 +41,10 @@ def draw_sheet(
     rows = -(-len(states) // COLUMNS)
     figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1, 1.5))
-    _draw_map(parts[0].subplots(), places, nodes, bearings)
-    parts[0].axes[0].set_title(title)
+    axes = parts[0].subplots()
+    numbers = {int(state): number for number, state in enumerate(states, 1)}
+    draw_neighbourhood(axes, [line[:, ::-1] for line in places.lines(0)], street_ends(city), numbers)
+    axes.set_title(title)
     grid = parts[1].subplots(rows, COLUMNS, squeeze=False).ravel()
     for axes in grid:
         axes.set_axis_off()
@@ -54,28 +52,6 @@ def draw_sheet(
         axes.imshow(frame, interpolation="bicubic")
         axes.set_title(f"{i + 1}: node {nodes[i]}, {np.degrees(bearings[i]) % 360:.0f}°", fontsize=9)
     return figure
-
-
-def _draw_map(axes: Any, places: StreetPlaces, nodes: np.ndarray, bearings: np.ndarray) -> None:
-    """The streets around the pool's first world, and a numbered arrow from each node along its bearing."""
-    city = places.cities[places.city[0]]
-    lines = [line[:, ::-1] for line in places.lines(0)]
-    everything = np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2)
-    axes.add_collection(LineCollection(list(everything), colors=STREETS, linewidths=1.5))
-    axes.add_collection(LineCollection(lines, colors=NEAR, linewidths=3))
-    low, high = np.concatenate(lines).min(0), np.concatenate(lines).max(0)
-    size = (high - low).max()
-    # Degrees of longitude are shorter than those of latitude.
-    wide = np.array([np.cos(np.radians(city.lat.mean())), 1.0])
-    for number, (node, bearing) in enumerate(zip(nodes, bearings, strict=True), 1):
-        place = np.array([city.lng[node], city.lat[node]])
-        step = np.array([np.sin(bearing), np.cos(bearing)]) * size * 0.06 / wide
-        axes.annotate("", place + step, place, arrowprops={"arrowstyle": "-|>", "color": ARROW, "lw": 1.6})
-        axes.annotate(str(number), place + 1.45 * step, bbox=DISC, **NUMBER)
-    axes.set_xlim(low[0] - 0.14 * size, high[0] + 0.14 * size)
-    axes.set_ylim(low[1] - 0.14 * size, high[1] + 0.14 * size)
-    axes.set_aspect(1 / wide[0])
-    axes.set_axis_off()
 
 
 def sheet_of_city(

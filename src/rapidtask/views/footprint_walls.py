@@ -10,7 +10,7 @@ from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.cities.footprints import Footprints
-from rapidtask.views.geometry import Strips, near_pairs
+from rapidtask.views.geometry import Strips, near_pairs, spread
 from rapidtask.views.hashing import mix, place_hash
 from rapidtask.views.houses import BLANK, Houses, furnish
 from rapidtask.views.plan import StreetPlan, to_metres
@@ -117,8 +117,7 @@ def _describe(footprints: Footprints, building: np.ndarray, sides: Walls, plan: 
 def _open_passages(sides: Walls, plan: StreetPlan) -> tuple[Walls, Int[np.ndarray, " K"]]:
     """Walls in pieces of at most `LONGEST`, open where streets lead through; and which side each is of."""
     counts = np.maximum(1, np.ceil(sides.size / LONGEST)).astype(np.int64)
-    side = np.repeat(np.arange(len(counts)), counts)
-    number = np.arange(len(side)) - np.repeat(np.cumsum(counts) - counts, counts)
+    side, number = spread(counts)
     pieces = sides.between(side, number / counts[side], (number + 1) / counts[side])
     # A metre more at both ends, so that nothing is left between two pieces of street.
     streets = Strips(

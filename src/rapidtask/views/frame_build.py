@@ -133,8 +133,9 @@ def _prepare(build: Build, info: StoreInfo) -> dict[int, int]:
             raise FrameError(f"{folder}: an unfinished build of other frames; remove it first")
         frames = np.load(folder / FRAMES, mmap_mode="r")
         # What follows the last line break was cut off.
-        lines = [tuple(map(int, line.split())) for line in done.read_text().split("\n")[:-1]]
-        sums = {number: value for number, value in lines if chunk_checksum(frames, number) == value}
+        lines = [line.split() for line in done.read_text().split("\n")[:-1]]
+        noted = {int(line[0]): int(line[1]) for line in lines if len(line) == 2}
+        sums = {number: value for number, value in noted.items() if chunk_checksum(frames, number) == value}
         done.write_text("".join(f"{number} {value}\n" for number, value in sums.items()))
         return sums
     np.save(folder / HALF_EDGES, build.half_edges)

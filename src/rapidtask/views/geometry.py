@@ -12,6 +12,8 @@ from scipy.spatial import KDTree
 
 SLACK = 0.08
 """Metres that a wall may stand inside the space of another street, for rounding."""
+Pairs = tuple[Int[np.ndarray, " M"], Int[np.ndarray, " M"]]
+"""Numbers of one kind of thing, and of another kind, that belong together."""
 
 
 class Table:
@@ -63,7 +65,10 @@ class Strips(Table):
         return near_pairs(points, reach + float((self.length / 2 + self.half_width).max()), KDTree(middle))
 
 
-Pairs = tuple[Int[np.ndarray, " M"], Int[np.ndarray, " M"]]
+def spread(counts: Int[np.ndarray, " R"]) -> Pairs:
+    """So many things in each row, one after the other: the row of each, and its number in the row."""
+    row = np.repeat(np.arange(len(counts)), counts)
+    return row, np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
 
 
 def near_pairs(

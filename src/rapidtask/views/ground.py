@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from rapidtask.views.camera import ACROSS, EYE, PIXEL, UP, Camera, WallHits
 from rapidtask.views.hashing import share
@@ -101,21 +101,26 @@ def _colour(scene: Scene, camera: Camera, forward, sideways, distance: float) ->
     # The gutter is darker.
     colour = colour * np.where(on_road & (beyond > -0.35), 0.82, 1.0)
 
-    # The houses on the sunny side of the street keep the sun from it, as far as their shadows reach.
-    leftwards, forwards = plan.normal[pieces] @ light.to_sun[:2], plan.direction[pieces] @ light.to_sun[:2]
+    sunny = np.where(_in_shadow(scene, pieces, nearest, chain, across), 0.0, 0.9 * light.to_sun[2])
+    return (colour * (light.ambient[:, None] + light.sun[:, None] * sunny)).T.astype(np.float32)
+
+
+def _in_shadow(scene: Scene, pieces, nearest, chain, across) -> Bool[np.ndarray, " N"]:
+    """Whether the houses on the sunny side of the street keep the sun from points on the ground."""
+    plan, to_sun = scene.plan, scene.light.to_sun
+    street = plan.street[pieces]
+    leftwards, forwards = plan.normal[pieces] @ to_sun[:2], plan.direction[pieces] @ to_sun[:2]
     left = leftwards > 0
-    steep = np.maximum(np.abs(leftwards), 0.05)[nearest]
     # Metres of level ground from the point to the wall, in the direction of the sun.
     aside = plan.half_width[street][nearest] - np.where(left[nearest], across, -across)
-    away = np.maximum(aside, 0) / steep
+    away = np.maximum(aside, 0) / np.maximum(np.abs(leftwards), 0.05)[nearest]
+    length, clear = plan.street_length[street][nearest], plan.clear[street][nearest]
     place = np.clip(chain + forwards[nearest] * away, 0, length)
     frontage = plan.frontages[street, np.where(left, 0, 1)][nearest]
     house = np.searchsorted(scene.houses.begins, frontage + place, side="right") - 1
     # Over a junction there is no house.
     over = (place > clear[:, 0] + 2) & (place < length - clear[:, 1] - 2)
-    shadow = (scene.shade_height[house] > away * light.to_sun[2]) & over
-    sunny = np.where(shadow, 0.0, 0.9 * light.to_sun[2])
-    return (colour * (light.ambient[:, None] + light.sun[:, None] * sunny)).T.astype(np.float32)
+    return (scene.shade_height[house] > away * to_sun[2]) & over
 
 
 def _nearest(scene: Scene, camera: Camera, pieces, forward, sideways):

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
 from rapidtask.views.camera import ACROSS, EYE, PIXEL, SIDE, SLOPE, UP, Camera, WallHits
-from rapidtask.views.geometry import Table, near_pairs
+from rapidtask.views.geometry import Table, near_pairs, spread
 from rapidtask.views.hashing import mix, pick, share
 from rapidtask.views.plan import StreetPlan
 from rapidtask.views.textures import load_atlas
@@ -100,9 +100,7 @@ def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
     start = plan.clear[:, 0] + 5.0
     room = plan.street_length - plan.clear[:, 1] - 5.0 - start
     counts = np.maximum(0, np.floor(room / spacing)).astype(np.int64)
-    street = np.repeat(np.arange(len(salt)), counts)
-    number = np.arange(len(street)) - np.repeat(np.cumsum(counts) - counts, counts)
-    street, number = np.tile(street, 2), np.tile(number, 2)
+    street, number = np.tile(spread(counts), 2)
     side = np.repeat([0, 1], len(street) // 2)
     one = mix(salt[street], 230 + kind, side, number)
     there = share(one, 1) < chance[street]

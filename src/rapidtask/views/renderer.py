@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from rapidtask.views.camera import ACROSS, EYE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
-from rapidtask.views.facades import shade_facades
 from rapidtask.views.ground import shade_ground
+from rapidtask.views.houses import shade_facades
 from rapidtask.views.light import Light
 from rapidtask.views.objects import paint_objects
 from rapidtask.views.scene import Scene

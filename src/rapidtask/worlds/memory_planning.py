@@ -11,17 +11,13 @@ ACTIONS = ("up", "down", "left", "right", "collect")
 INVERSE = (1, 0, 3, 2, -1)
 
 
-def make_torus(size: int = 4, *, respawn: bool = False, num_slots: int | None = None) -> World:
-    """The table of the game.
-
-    With `num_slots` the table and its vocabulary are those of a larger grid.
-    """
+def make_torus(size: int = 4, *, respawn: bool = False) -> World:
+    """The table of the game."""
     if size < 2:
         raise WorldError(f"size is {size}; a grid needs at least 2 cells a side")
     x, y = cell_of(np.arange(size * size), size)
     moves = np.stack([state_of(x + dx, y + dy, size) for dx, dy in OFFSETS], axis=1)
-    rules = Rules(ACTIONS, "collect", respawn, INVERSE, torus_size=size)
-    return make_world(moves, rules, num_slots=num_slots, num_observations=num_slots)
+    return make_world(moves, Rules(ACTIONS, "collect", respawn, INVERSE, torus_size=size))
 
 
 def make_memory_planning(size: int = 4, *, respawn: bool = False) -> WorldPool:

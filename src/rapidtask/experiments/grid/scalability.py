@@ -36,11 +36,11 @@ class Scalability(Figure[Evaluations]):
         ]
         for trained in source.agents.values():
             config = trained.config
-            if getattr(config.agent, "attention", "") == "nxk" and config.recipe == epn.config.recipe:
-                name = f"N×k (k={config.agent.k})"
+            if getattr(config.agent, "recent_rows", None) and config.recipe == epn.config.recipe:
+                name = f"N×k (k={config.agent.recent_rows})"
                 variants += [(name, trained, "unique"), (f"{name} of steps", trained, "all")]
         if len(variants) < 3:
-            source.say("no agent with attention=nxk among the shipped ones and the runs")
+            source.say("no agent with recent_rows among the shipped ones and the runs")
         rows: Table = []
         for name, trained, memory in variants:
             scores = source.scores(trained.label, memory=memory)

@@ -194,7 +194,7 @@ def gather_decodings(
 def can_be_decoded(config: RunConfig) -> bool:
     """Whether it is an EPN of the usual worlds that sees symbols, plans, and lets all rows attend to all."""
     world, agent = config.world, config.agent
-    if not isinstance(agent, EPNConfig) or agent.attention != "all_to_all" or agent.iterations < 1:
+    if not isinstance(agent, EPNConfig) or agent.recent_rows is not None or agent.iterations < 1:
         return False
     if isinstance(world, MemoryPlanning):
         return world.size == MemoryPlanning().size

@@ -48,7 +48,6 @@ def climb() -> Iterator[Rung]:
         learning_rate=FAST.learning_rate,
         learning_rate_end=FAST.learning_rate_end,
         gradient_clip=FAST.gradient_clip,
-        sum_loss=FAST.sum_loss,
     )
     yield Rung("the paper's EPN, recipe paper", agent, PAPER, "paper")
     yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
@@ -57,11 +56,11 @@ def climb() -> Iterator[Rung]:
         ("residual block", {"block": fast.block}),
         # There are no frames in the game: how they would be seen changes nothing.
         ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
-        ("places compared in rows and readout", {"match": True, "match_start": None}),
-        ("and in attention", {"match_start": fast.match_start, "num_heads": fast.num_heads}),
-        # In the game nothing respawns, and a completed task's row is the same with either boundary.
-        ("newest transition before planning", {"write": fast.write, "boundary": fast.boundary}),
-        ("rows know the current state: ours", {"locate": True}),
+        ("places compared in rows and readout", {"compare_places": True, "comparison_gain": None}),
+        ("and in attention", {"comparison_gain": fast.comparison_gain, "num_heads": fast.num_heads}),
+        # In the game nothing respawns, and a completed task's row is the same either way.
+        ("newest transition before planning", {"plan_with_newest": True, "goal_as_successor": True}),
+        ("rows know the current state: ours", {"state_in_rows": True}),
     )
     for name, options in changes:
         agent = replace(agent, **options)

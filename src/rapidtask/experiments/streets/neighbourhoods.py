@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
 from rapidtask.cities.catalogue import select_cities
+from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
@@ -21,7 +21,6 @@ from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import StreetPlaces, sample_pool
 
 VIEWS = 8
-ARROW = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
 
 
 class PicturedTable(list[dict[str, Any]]):
@@ -75,7 +74,7 @@ class Neighbourhoods(Figure[Evaluations]):
                         "line_lng_lat": " ".join(f"{lng} {lat}" for lng, lat in points),
                     }
                 )
-        return PicturedTable(rows, views, np.stack([city.lng[city.edges], city.lat[city.edges]], axis=2))
+        return PicturedTable(rows, views, street_ends(city))
 
     def plot(self, rows: Table) -> Drawing:
         """Graphs above, views below."""
@@ -109,27 +108,8 @@ def make_views(
 def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
     """One neighbourhood: its streets, nodes and states, and the city around it."""
     lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in rows]
-    points = np.concatenate(lines)
-    low, high = points.min(0), points.max(0)
-    wide = np.array([np.cos(np.radians(points[:, 1].mean())), 1.0])
-    extent = float(((high - low) * wide).max())
-    middle, half = (low + high) / 2, 0.6 * extent / wide
-    # Streets outside the frame would only fill the file.
-    near = ((around.min(1) <= middle + half) & (around.max(1) >= middle - half)).all(1)
-    axes.add_collection(LineCollection(list(around[near]), colors="#d1d5db", linewidths=0.8))
-    axes.add_collection(LineCollection(lines, colors=style.colour_of("EPN"), linewidths=1.6))
-    for row, line in zip(rows, lines, strict=True):
-        axes.plot(*line[0], "o", ms=4, color=style.INK, zorder=3)
-        step = (line[1] - line[0]) * wide
-        step = step / max(float(np.hypot(*step)), 1e-12) * 0.075 * extent / wide
-        axes.annotate("", line[0] + step, line[0], arrowprops=ARROW, zorder=4)
-        if row["view"]:
-            box = {"boxstyle": "circle,pad=0.12", "fc": "#fdba74", "ec": "none"}
-            place = line[0] + 1.75 * step
-            axes.annotate(str(row["view"]), place, fontsize=7, ha="center", va="center", bbox=box, zorder=5)
-    axes.set(xlim=(middle[0] - half[0], middle[0] + half[0]), ylim=(middle[1] - half[1], middle[1] + half[1]))
-    axes.set_aspect(1 / wide[0])
-    axes.set_axis_off()
+    numbers = {state: row["view"] for state, row in enumerate(rows) if row["view"]}
+    draw_neighbourhood(axes, lines, around, numbers)
     nodes = len({row["node"] for row in rows})
     axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
     note = f"{rows[0]['city']}: {nodes} nodes, {len(rows)} states"

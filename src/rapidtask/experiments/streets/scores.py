@@ -52,7 +52,7 @@ def epns(source: Evaluations, observations: str = "symbols") -> list[TrainedAgen
         if trained.kind == "epn"
         and trained.config.recipe == "fast"
         and trained.observations == observations
-        and trained.config.agent.attention != "nxk"
+        and trained.config.agent.recent_rows is None
         and " intersections" not in trained.label
     ]
     if not found:

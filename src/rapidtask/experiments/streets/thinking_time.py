@@ -57,9 +57,8 @@ class ThinkingTime(Figure[Evaluations]):
             agent_name(run.config.agent) == "epn"
             and run.config.recipe == "fast"
             and run.observations == "symbols"
-            and run.config.agent.attention == "all_to_all"
+            and run.config.agent.recent_rows is None
             and run.config.agent.iterations in self.iterations
-            and not run.config.learning.random_iterations
             and " intersections" not in run.label
             and bool(run.evaluations)
         )

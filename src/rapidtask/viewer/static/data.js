@@ -91,7 +91,7 @@ class Run {
 
   // The first step at which each transition "state action" is in memory when the agent plans.
   findFirstKnown() {
-    const wait = this.network?.options.write === "before" || !this.network ? 1 : 2;
+    const wait = this.network?.options.plan_with_newest || !this.network ? 1 : 2;
     const first = new Map();
     for (let t = 0; t < this.steps; t++) {
       const key = this.place[t] * this.world.actions.length + this.action[t];

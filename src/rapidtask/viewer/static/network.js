@@ -28,16 +28,16 @@ class Network {
   step(timestep) {
     if (timestep.first) this.reset();
     const newest = this.transition(timestep);
-    if (this.options.write === "before") this.remember(newest);
+    if (this.options.plan_with_newest) this.remember(newest);
     const output = this.act(timestep.observation, timestep.goal);
-    if (this.options.write === "after") this.remember(newest);
+    if (!this.options.plan_with_newest) this.remember(newest);
     this.last = { observation: timestep.observation, goal: timestep.goal };
     return output;
   }
 
   transition(timestep) {
     if (timestep.first) return null;
-    const arrived = this.options.boundary === "arrival" && timestep.completed;
+    const arrived = this.options.goal_as_successor && timestep.completed;
     return {
       origin: this.last.observation, action: timestep.action,
       successor: arrived ? this.last.goal : timestep.observation,
@@ -91,14 +91,14 @@ class Network {
   // The rows that hold the belief, and the belief before planning and after each iteration.
   plan(here, goal) {
     const rows = this.embedRows(here, goal), memory = this.rows;
-    if (this.options.attention === "all_to_all") {
+    if (this.options.recent_rows === null) {
       const bias = this.bias(memory, memory), beliefs = [rows];
       for (let i = 0; i < this.options.iterations && memory.length; i++)
         beliefs.push(this.block(this.blocks[0], beliefs.at(-1), memory.length, null, memory.length, bias));
       return [memory, beliefs];
     }
     const order = memory.map((_, i) => i).sort((a, b) => memory[b].written - memory[a].written || a - b)
-      .slice(0, this.options.k);
+      .slice(0, this.options.recent_rows);
     const recent = order.map(i => memory[i]), width = this.width;
     const belief = new Float64Array(recent.length * width);
     order.forEach((slot, i) => belief.set(rows.subarray(slot * width, (slot + 1) * width), i * width));
