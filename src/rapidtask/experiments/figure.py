@@ -51,6 +51,6 @@ class Experiment:
     figures: tuple[Figure[Any], ...]
     """In the order of the README."""
     gather: Callable[..., Any]
-    """Makes their `Source` of logged runs; takes what `evaluations.gather` takes."""
+    """Makes their `Source` of logged runs and settings."""
     domain: str | None = None
     """The domain that runs must be of; any, if None."""
