@@ -28,7 +28,7 @@ test-browser: setup
 		|| { command -v apt-get > /dev/null && test "$$(id -u)" = 0 \
 			&& apt-get install --quiet --yes --no-install-recommends chromium; } \
 		|| echo "no browser found, and none can be installed here: the tests will be skipped"
-	XLA_FLAGS=--xla_backend_optimization_level=0 $(BIN)/python -m pytest -m browser -rs tests/test_viewer_browser.py
+	$(BIN)/python -m pytest -m browser -rs tests/viewer/test_viewer_browser.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -119,13 +119,13 @@ EXCLUDED = {
     "rapidtask watch": NAME,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
-    "rapidtask experiment ladder --train": "trains for hours; tests/test_ladder.py trains two small rungs",
+    "rapidtask experiment ladder --train": "trains for hours; tests/experiments/test_ladder.py trains two small rungs",
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install 'rapidtask[sweep]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
     "tensorboard --logdir runs": "a program of others, which serves until it is stopped",
-    "pytest -m slow tests/test_planning_probe.py": "is itself one of the slow tests",
-    "python -m pytest -m slow tests/test_rivals_memory.py": "is itself one of the slow tests",
+    "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
+    "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
     "python examples/own_world.py runs/metro": "run by tests/test_examples.py",
     "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",
@@ -164,7 +164,7 @@ CODE = {
 RUN_CODE = {
     name: code
     for name, code in CODE.items()
-    # Files of examples/ are run by tests/test_examples.py; tests/test_viewer.py also looks at what is made.
+    # Files of examples/ are run by tests/test_examples.py; tests/viewer/test_viewer.py also looks at what is made.
     if "--8<--" not in code and not name.startswith("docs/viewer.md")
 }
 SLOW_CODE = {"docs/views.md-0"}

@@ -28,7 +28,7 @@ class LearningConfig:
     with large advantages first; None for minibatches of whole rollouts, which recurrent agents need."""
     discount: float = 0.9
     """Discount of rewards, gamma."""
-    lambda_: float = 0.95
+    vtrace_lambda: float = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
     ratio_clip: float | None = 0.2
     """In minibatches of single steps, leave out of the policy gradient those whose action's probability has
@@ -62,7 +62,7 @@ PAPER = LearningConfig(
     learned_share=None,
     rollout_steps=20,
     minibatch_size=1280,
-    lambda_=1.0,
+    vtrace_lambda=1.0,
     ratio_clip=None,
     entropy=0.01,
     entropy_end=0.01,

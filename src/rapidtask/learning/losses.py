@@ -74,7 +74,7 @@ def targets_of(
     """V-trace targets `[T, B]` from the current baseline and log-probabilities of the actions taken."""
     # What follows a last timestep is another episode: no difference may flow back from there.
     ratios = rollout.valid * jnp.exp(log_probability - rollout.log_probability)
-    one = partial(vtrace, lambda_=config.lambda_)
+    one = partial(vtrace, lambda_=config.vtrace_lambda)
     inputs = (values[:-1], values[1:], rollout.rewards, rollout.discounts(config.discount), ratios)
     targets = jax.vmap(one, in_axes=1, out_axes=1)(*inputs)
     if not config.normalise_advantages:

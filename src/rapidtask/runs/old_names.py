@@ -23,7 +23,8 @@ RENAMED: dict[str, dict[str, tuple[str, Callable[[Any], Any]]]] = {
         "locate": ("state_in_rows", lambda value: value),
         "boundary": ("goal_as_successor", lambda value: value == "arrival"),
         "write": ("plan_with_newest", lambda value: value == "before"),
-    }
+    },
+    "learning": {"lambda_": ("vtrace_lambda", lambda value: value)},
 }
 """New names, and values from the old ones."""
 

@@ -71,7 +71,9 @@ def attention_weights(
     keep = mask[:, None, :]
     if top_k is not None and top_k < scores.shape[-1]:
         visible = jax.lax.stop_gradient(jnp.where(keep, scores, -jnp.inf))
-        keep = keep & (scores >= jax.lax.top_k(visible, top_k)[0][..., -1:])
+        # By index: a score that is computed once more may differ by a rounding from the one that was chosen.
+        chosen = jax.lax.top_k(visible, top_k)[1]
+        keep = keep & jax.nn.one_hot(chosen, scores.shape[-1], dtype=bool).any(axis=-2)
     best = jax.lax.stop_gradient(jnp.max(jnp.where(keep, scores, -1e9), axis=-1, keepdims=True))
     weights = jnp.where(keep, jnp.exp(jnp.where(keep, scores - best, 0)), 0)
     return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-9)

@@ -9,7 +9,7 @@ from rapidtask.cities.catalogue import load_cities
 from rapidtask.worlds.streets import NeighbourhoodOptions, sample_pool
 from street_reference import agree
 
-SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "cities"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no real cities here")
 REAL = "paris_se,moscow,lublin"
 

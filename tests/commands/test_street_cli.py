@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from test_cli import fail
 
 from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
@@ -12,7 +13,6 @@ from rapidtask.cities.gexf import save_city
 from rapidtask.cli import COMMANDS, main
 from rapidtask.commands.parsing import command_class, specialise
 from rapidtask.envs.street_options import StreetLearn
-from test_cli import fail
 
 
 @pytest.fixture(autouse=True)

@@ -224,7 +224,7 @@ def test_light_follows_the_hour():
 
 
 def test_the_stored_textures_are_those_that_are_drawn():
-    script = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "draw_textures.py"))
+    script = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "draw_textures.py"))
     for name, drawn in script["draw_textures"]().items():
         assert np.array_equal(load_texels(name), drawn), name
 

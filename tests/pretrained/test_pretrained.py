@@ -89,7 +89,7 @@ def test_the_card_says_how_the_agent_came_to_be(shipped):
 def test_the_training_command_gives_the_configuration_back(monkeypatch):
     from rapidtask.commands import train
 
-    config = replace(tiny_run(lambda_=0.5, learned_share=None), seed=3)
+    config = replace(tiny_run(vtrace_lambda=0.5, learned_share=None), seed=3)
     words = training_command(config).split()
     seen = []
     monkeypatch.setattr(train, "run", lambda config, *args, **kwargs: seen.append(config) or _Done())
@@ -187,7 +187,7 @@ def test_options_from_the_command_line_have_their_types():
     assert parse_option(config, "memory=all") == ("memory", "all")
     for text, said in (
         ("iterations=many", "type int"),
-        ("match=2", "true or false"),
+        ("compare_places=2", "true or false"),
         ("deep=1", "NAME=VALUE"),
     ):
         with pytest.raises(InputError, match=said):

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from PIL import Image
+from test_cli import fail
 
 from rapidtask.agents.layers import Linear
 from rapidtask.agents.rivals.lstm import LSTMConfig
@@ -33,11 +34,10 @@ from rapidtask.viewer.world_map import (
     warp,
 )
 from rapidtask.worlds import make_pool, world_from_graph
-from test_cli import fail
 from viewer_samples import RESIDUAL, recorded
 
 STEPS = 40
-DOCUMENT = (Path(__file__).parents[1] / "docs" / "viewer.md").read_text("utf-8")
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "viewer.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

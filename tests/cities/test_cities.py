@@ -236,7 +236,7 @@ def test_options_make_environments(monkeypatch):
             StreetLearn(**bad).make()
 
 
-SHARED = pathlib.Path(__file__).parents[2] / "shared" / "cities"
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "cities"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no real cities here")

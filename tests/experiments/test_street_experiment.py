@@ -1,4 +1,4 @@
-"""The street experiment, except the drawing of its figures (tests/test_street_figures.py)."""
+"""The street experiment, except the drawing of its figures (tests/experiments/test_street_figures.py)."""
 
 import json
 from dataclasses import replace

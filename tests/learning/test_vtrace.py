@@ -115,7 +115,7 @@ def two_episodes(discount_at_end: float) -> Rollout:
 )
 def test_truncation_bootstraps_and_termination_does_not(discount_at_end, expected):
     rollout = two_episodes(discount_at_end)
-    config = LearningConfig(discount=0.5, lambda_=1.0, normalise_advantages=False)
+    config = LearningConfig(discount=0.5, vtrace_lambda=1.0, normalise_advantages=False)
     targets = targets_of(rollout, rollout.values, rollout.log_probability, config)
     np.testing.assert_allclose(targets.values[:2, 0], expected)
     np.testing.assert_allclose(targets.advantages[:2, 0], np.subtract(expected, [1.0, 2.0]))
@@ -124,7 +124,7 @@ def test_truncation_bootstraps_and_termination_does_not(discount_at_end, expecte
 @pytest.mark.parametrize("discount_at_end", [1.0, 0.0])
 def test_nothing_flows_back_from_the_next_episode(discount_at_end):
     rollout = two_episodes(discount_at_end)
-    config = LearningConfig(discount=0.5, lambda_=0.9)
+    config = LearningConfig(discount=0.5, vtrace_lambda=0.9)
     before = targets_of(rollout, rollout.values, rollout.log_probability, config)
     values, log_probability = rollout.values.at[3].set(-50.0), rollout.log_probability.at[2].set(-5.0)
     after = targets_of(rollout, values, log_probability, config)

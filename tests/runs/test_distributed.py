@@ -85,7 +85,7 @@ def test_two_devices_learn_as_one_does():
         [sys.executable, "-c", TWO_DEVICES],
         capture_output=True,
         text=True,
-        env={**os.environ, **flags, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, **flags, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
