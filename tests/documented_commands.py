@@ -119,7 +119,7 @@ EXCLUDED = {
     "rapidtask watch": NAME,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
-    "rapidtask experiment ladder --train": "trains for hours; tests/experiments/test_ladder.py trains two small rungs",
+    "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train two small rungs",
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install 'rapidtask[sweep]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
@@ -164,7 +164,7 @@ CODE = {
 RUN_CODE = {
     name: code
     for name, code in CODE.items()
-    # Files of examples/ are run by tests/test_examples.py; tests/viewer/test_viewer.py also looks at what is made.
+    # Files of examples/ are run by test_examples.py; test_viewer.py also looks at what is made.
     if "--8<--" not in code and not name.startswith("docs/viewer.md")
 }
 SLOW_CODE = {"docs/views.md-0"}

@@ -11,7 +11,7 @@ from dm_env import specs
 
 from rapidtask.agents import AGENTS, make_agent
 from rapidtask.agents.rivals.lstm import LSTMConfig
-from rapidtask.agents.vision import PixelEncoder
+from rapidtask.agents.vision import PixelEncoder, ResidualEncoder
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
@@ -147,8 +147,9 @@ def test_batches_and_dm_env_show_the_same(options):
     assert np.array_equal(shown["goal"], one["goal"])
 
 
-def test_an_agent_of_pixels_is_trained_and_evaluated(options):
-    """One iteration changes the vision network, and the agent then acts in an evaluation."""
+def test_an_agent_of_pixels_is_trained_and_evaluated(options, monkeypatch):
+    """One iteration changes the vision network, here a narrow one, and the agent then acts."""
+    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
     environment = options.make()
     config = LearningConfig(num_envs=2, minibatch_size=14, **WHOLE_ROLLOUTS)
     agent_config = LSTMConfig(embedding_width=8)

@@ -58,7 +58,12 @@ def parse(spelled: str) -> tuple[str, int, int]:
 
 
 def use_compilation_cache() -> None:
-    """Keep compiled programs between runs, so that a command waits for the compiler only once."""
+    """Keep compiled programs between runs, so that a command waits for the compiler only once.
+
+    They are where JAX is told to keep them (JAX_COMPILATION_CACHE_DIR), else in the user's cache.
+    """
+    if jax.config.jax_compilation_cache_dir is not None:
+        return
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
