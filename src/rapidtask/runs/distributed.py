@@ -62,7 +62,7 @@ def use_compilation_cache() -> None:
 
     They are where JAX is told to keep them (JAX_COMPILATION_CACHE_DIR), else in the user's cache.
     """
-    if jax.config.jax_compilation_cache_dir is not None:
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
     jax.config.update("jax_compilation_cache_dir", str(cache))
