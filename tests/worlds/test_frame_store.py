@@ -123,7 +123,8 @@ if __name__ == "__main__":
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
     (tmp_path / "build.py").write_text(SLOW_BUILD)
-    paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    here = Path(__file__).parent
+    paths = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
     parent = subprocess.Popen(
         [sys.executable, str(tmp_path / "build.py"), str(tmp_path / "frames")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
