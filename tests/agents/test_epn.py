@@ -36,6 +36,7 @@ PLANNERS = [
     {"block": "paper", "iterations": 4, "num_heads": 2, "compare_places": True},
     {"block": "residual", "iterations": 2, "num_heads": 4},
     {"block": "residual", "iterations": 6, "num_heads": 1, "compare_places": True},
+    {"block": "recall", "iterations": 3, "num_heads": 2, "compare_places": True},
     {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
     {"block": "norm_after", "iterations": 2, "compare_places": True, "comparison_gain": None},
     # As many rows plan as there are: only then is Nxk the same function of both memories.
@@ -323,6 +324,18 @@ def test_without_iterations_the_memory_is_read_as_it_is(recent_rows):
     changed = eqx.tree_at(lambda a: a.planner, agent, jax.tree.map(lambda x: x + 1, planner))
     without = quick_jit(lambda memory, timesteps: changed.act(memory, timesteps, changed.embed()))
     assert_same(without(memory, flatten(timesteps)).logits, output.logits, 1e-6)
+
+
+def test_recall_makes_rows_anew_from_what_they_were():
+    """Whatever it believed of itself, a row that attends to nothing new comes out the same."""
+    rows, belief = jax.random.normal(jax.random.key(0), (2, 2, 5, 16))
+    bias = jnp.zeros((2, 1, 5, 5))
+    block = Block("recall", 16, 1, jax.random.key(1))
+    silent = eqx.tree_at(lambda b: b.attention.to_output.weight, block, jnp.zeros((16, 16)))
+    assert_same(silent(belief, None, bias, rows), silent(rows, None, bias, rows), 1e-6)
+    attended = block.attention(block.attention_norm(belief), block.attention_norm(belief), bias)
+    expected = rows + attended + block.mlp(block.mlp_norm(rows + attended))
+    assert_same(block(belief, None, bias, rows), expected, 1e-5)
 
 
 def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():

@@ -32,8 +32,8 @@ class EPNConfig:
     iterations: int = 3
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
     block: BlockName = "paper"
-    """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, or one of the two
-    that the paper's footnote found worse."""
+    """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, the same that
+    starts from the rows each time, or one of the two that the paper's footnote found worse."""
     memory: Literal["all", "unique"] = "unique"
     """One row per step, or one counted row per different transition: the same function, another cost."""
     recent_rows: int | None = None

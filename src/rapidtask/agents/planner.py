@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rapidtask.agents.layers import LayerNorm, Linear, Mlp
 
-BlockName = Literal["paper", "residual", "norm_after", "no_norm"]
+BlockName = Literal["paper", "residual", "recall", "norm_after", "no_norm"]
 
 
 class Attention(eqx.Module):
@@ -57,6 +57,8 @@ class Block(eqx.Module):
     """One iteration of the planner: attention, then a 2-layer MLP.
 
     `paper`: B ← MLP(ReLU(B + MHA(LN(B)))). `residual`: B ← B + MHA(LN(B)), then B ← B + MLP(LN(B)).
+    `recall`: B ← R + MHA(LN(B)), then B ← B + MLP(LN(B)), R the rows before planning; as in value iteration,
+    a row is made anew from what it is and what the last iteration says of others, so it can come to rest.
     What the paper's footnote found worse: `norm_after`, B ← MLP(ReLU(B + LN(MHA(B)))), and `no_norm`.
     """
 
@@ -71,20 +73,27 @@ class Block(eqx.Module):
         self.attention = Attention(width, num_heads, attention_key)
         self.attention_norm = None if name == "no_norm" else LayerNorm(width)
         self.mlp = Mlp((width, width, width), mlp_key)
-        self.mlp_norm = LayerNorm(width) if name == "residual" else None
+        self.mlp_norm = LayerNorm(width) if name in ("residual", "recall") else None
         self.name = name
 
     def __call__(
-        self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None, bias: Float[Array, "B H Q N"]
+        self,
+        belief: Float[Array, "B Q D"],
+        rows: Float[Array, "B N D"] | None,
+        bias: Float[Array, "B H Q N"],
+        start: Float[Array, "B Q D"] | None = None,
     ) -> Float[Array, "B Q D"]:
-        """One iteration of `belief` attending to `rows`, or to itself if there are none."""
+        """One iteration of `belief` attending to `rows`, or to itself if there are none.
+
+        What it attends to is added to the belief; with `recall` to `start`, if that is given.
+        """
         attended = self.attention(*self._attended(belief, rows), bias)
         if self.name == "norm_after":
             assert self.attention_norm is not None
             attended = self.attention_norm(attended)
         if self.mlp_norm is None:
             return self.mlp(jax.nn.relu(belief + attended))
-        belief = belief + attended
+        belief = (start if self.name == "recall" and start is not None else belief) + attended
         return belief + self.mlp(self.mlp_norm(belief))
 
     def weights(
@@ -97,7 +106,7 @@ class Block(eqx.Module):
         self, belief: Float[Array, "B Q D"], rows: Float[Array, "B N D"] | None
     ) -> tuple[Float[Array, "B Q D"], Float[Array, "B N D"]]:
         """The queries, and the rows they attend to."""
-        before = self.attention_norm if self.name in ("paper", "residual") else None
+        before = self.attention_norm if self.name in ("paper", "residual", "recall") else None
         norm = before or (lambda x: x)
         queries = norm(belief)
         return queries, queries if rows is None else norm(rows)
@@ -114,7 +123,7 @@ class AllToAll(eqx.Module):
         """All rows before planning and after each iteration."""
         beliefs = [rows]
         for _ in range(iterations):
-            beliefs.append(self.block(beliefs[-1], None, bias))
+            beliefs.append(self.block(beliefs[-1], None, bias, rows))
         return beliefs
 
 
@@ -135,6 +144,6 @@ class MostRecent(eqx.Module):
         """The belief before planning and after each iteration."""
         beliefs = [belief]
         for _ in range(iterations):
-            attended = self.to_memory(beliefs[-1], rows, bias_to_memory)
+            attended = self.to_memory(beliefs[-1], rows, bias_to_memory, belief)
             beliefs.append(self.to_itself(attended, None, bias_to_itself))
         return beliefs

@@ -48,7 +48,7 @@ def export_network(agent: Agent) -> dict[str, Any]:
         raise InputError(f"the page cannot run a {type(agent).__name__}, only an EPN")
     if isinstance(agent.encoder, PixelEncoder):
         raise InputError("the page cannot run an agent that sees pixels")
-    if agent.config.block not in ("paper", "residual"):
+    if agent.config.block not in ("paper", "residual", "recall"):
         raise InputError(f"the page's network does not know the block {agent.config.block!r}")
     options = dataclasses.asdict(agent.config)
     weights = {name: np.asarray(array, np.float32) for name, array in named_arrays(agent)}

@@ -94,7 +94,7 @@ class Network {
     if (this.options.recent_rows === null) {
       const bias = this.bias(memory, memory), beliefs = [rows];
       for (let i = 0; i < this.options.iterations && memory.length; i++)
-        beliefs.push(this.block(this.blocks[0], beliefs.at(-1), memory.length, null, memory.length, bias));
+        beliefs.push(this.block(this.blocks[0], beliefs.at(-1), memory.length, null, memory.length, bias, rows));
       return [memory, beliefs];
     }
     const order = memory.map((_, i) => i).sort((a, b) => memory[b].written - memory[a].written || a - b)
@@ -105,7 +105,7 @@ class Network {
     const toMemory = this.bias(recent, memory), toItself = this.bias(recent, recent), beliefs = [belief];
     for (let i = 0; i < this.options.iterations && memory.length; i++) {
       const k = recent.length;
-      const attended = this.block(this.blocks[0], beliefs.at(-1), k, rows, memory.length, toMemory);
+      const attended = this.block(this.blocks[0], beliefs.at(-1), k, rows, memory.length, toMemory, belief);
       beliefs.push(this.block(this.blocks[1], attended, k, null, k, toItself));
     }
     return [recent, beliefs];
@@ -143,12 +143,13 @@ class Network {
     });
   }
 
-  // One iteration of a belief of n rows attending to m other rows, or to itself if there are none.
-  block(name, belief, n, rows, m, bias) {
+  // One iteration of a belief of n rows attending to m other rows, or to itself if there are none; what it
+  // attends to is added to the belief, or to the start that is recalled.
+  block(name, belief, n, rows, m, bias, start = belief) {
     const queries = this.normalise(belief, n, `${name}.attention_norm`);
     const keys = rows === null ? queries : this.normalise(rows, m, `${name}.attention_norm`);
     const attended = this.attend(`${name}.attention`, queries, n, keys, m, bias);
-    addTo(attended, 0, belief);
+    addTo(attended, 0, this.options.block === "recall" ? start : belief);
     if (this.options.block === "paper") return this.mlp(relu(attended), n, `${name}.mlp`);
     const changed = this.mlp(this.normalise(attended, n, `${name}.mlp_norm`), n, `${name}.mlp`);
     addTo(changed, 0, attended);
