@@ -88,7 +88,7 @@ def gradient(agent: EPN, memory: Memory, timestep: TimeStep) -> EPN:
 @eqx.filter_jit
 def step(agent: EPN, memory: Memory, timestep: TimeStep) -> tuple[AgentOutput, Memory]:
     """One step at the end of an episode: what `EPN.step` does when the largest bucket of slots is needed."""
-    before, after = agent.recall(memory, timestep)
+    before, after = agent.step_memory(memory, timestep)
     return agent.act(before, timestep, agent.embed()), after
 
 

@@ -48,7 +48,7 @@ PLANNERS = [
 def compiled_recall(**options):
     """Memories `[T, B]` to plan over, of an EPN that starts with nothing."""
     agent = make_epn(**options)
-    return quick_jit(lambda timesteps: agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
+    return quick_jit(lambda timesteps: agent.unroll_memory(agent.initial_state(NUM_ENVS), timesteps)[0])
 
 
 def name_of(options):

@@ -149,7 +149,7 @@ def compiled_memories():
         make_epn(memory=kind, plan_with_newest=True, goal_as_successor=True) for kind in ("unique", "all")
     ]
     return quick_jit(
-        lambda timesteps: [a.recall_all(a.initial_state(NUM_ENVS), timesteps)[0] for a in agents]
+        lambda timesteps: [a.unroll_memory(a.initial_state(NUM_ENVS), timesteps)[0] for a in agents]
     )
 
 
@@ -184,7 +184,7 @@ def compiled_edges_and_distances(domain):
 
     def run(timesteps):
         agent = make_epn(memory="unique", plan_with_newest=True, goal_as_successor=True)
-        memories = flatten(agent.recall_all(agent.initial_state(NUM_ENVS), timesteps)[0])
+        memories = flatten(agent.unroll_memory(agent.initial_state(NUM_ENVS), timesteps)[0])
         edges = jax.vmap(lambda memory: known_edges(memory, rules, NUM_OBSERVATIONS))(memories)
         one = lambda memory, goal: known_distance(memory, goal, rules, NUM_OBSERVATIONS)  # noqa: E731
         distances = jax.vmap(one)(memories, flatten(timesteps).goal)

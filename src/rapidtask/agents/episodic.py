@@ -23,10 +23,10 @@ class EpisodicAgent(Agent):
     """An agent whose state is an episodic memory that no weight has a part in.
 
     What it does at a step depends on the memory of that step and on nothing that it computed before. So its
-    steps can be learned from one by one, in any order. Implementations give `recall` and `act`.
+    steps can be learned from one by one, in any order. Implementations give `step_memory` and `act`.
     """
 
-    def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
+    def step_memory(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
         """The memory to act on at this timestep `[B]`, and the memory after it."""
         raise NotImplementedError
 
@@ -36,14 +36,14 @@ class EpisodicAgent(Agent):
 
     def step(self, state: Memory, timestep: TimeStep, embeddings: Embeddings) -> tuple[AgentOutput, Memory]:
         """See `Agent`. Memories are cut to as few slots as the fullest of them needs."""
-        before, after = self.recall(state, timestep)
+        before, after = self.step_memory(state, timestep)
         return in_fewest_slots(before, lambda cut: self.act(cut, timestep, embeddings)), after
 
-    def recall_all(self, memory: Memory, timesteps: TimeStep) -> tuple[Memory, Memory]:
+    def unroll_memory(self, memory: Memory, timesteps: TimeStep) -> tuple[Memory, Memory]:
         """The memories `[T, B]` to act on at each timestep, and the memory after the last."""
 
         def step(memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
-            before, after = self.recall(memory, timestep)
+            before, after = self.step_memory(memory, timestep)
             return after, before
 
         memory, memories = jax.lax.scan(step, memory, timesteps)
@@ -53,7 +53,7 @@ class EpisodicAgent(Agent):
         self, state: Memory, timesteps: TimeStep, embeddings: Embeddings
     ) -> tuple[AgentOutput, Memory]:
         """See `Agent`: all steps at once, in parts whose memories are about equally full."""
-        memories, state = self.recall_all(state, timesteps)
+        memories, state = self.unroll_memory(state, timesteps)
         num_steps, batch_size = timesteps.action.shape
         order = jnp.argsort(memories.size.reshape(-1))
         num_parts = max(n for n in range(1, MOST_PARTS + 1) if len(order) % n == 0)

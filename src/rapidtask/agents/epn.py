@@ -138,7 +138,7 @@ class EPN(EpisodicAgent):
         """See `Agent`."""
         return empty_memory(batch_size, self.num_slots)
 
-    def recall(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
+    def step_memory(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
         """See `EpisodicAgent`."""
         unique, arrival = self.config.memory == "unique", self.config.goal_as_successor
         after = remember(memory, timestep, unique=unique, arrival=arrival)

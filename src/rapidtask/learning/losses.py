@@ -42,7 +42,7 @@ class Samples(eqx.Module):
 
 def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> Samples:
     """Targets and memories `[T, B]` of a rollout by an agent that has not changed since."""
-    memories, _ = agent.recall_all(rollout.agent_state, rollout.timesteps)
+    memories, _ = agent.unroll_memory(rollout.agent_state, rollout.timesteps)
     targets = targets_of(rollout, rollout.values, rollout.log_probability, config)
     memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(

@@ -120,7 +120,7 @@ def fit_value_map(
 def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> list[Rows]:
     """The rows of the planner in each of the episodes `[T, E]`."""
     num_episodes = timesteps.action.shape[1]
-    memories, _ = eqx.filter_jit(agent.recall_all)(agent.initial_state(num_episodes), timesteps)
+    memories, _ = eqx.filter_jit(agent.unroll_memory)(agent.initial_state(num_episodes), timesteps)
     needed = int(memories.size.max())
     # As few slots as will do: most of a long memory is never used.
     memories = memories.first_slots(next(n for n in slot_buckets(memories.origin.shape[-1]) if n >= needed))

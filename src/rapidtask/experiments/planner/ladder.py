@@ -53,7 +53,8 @@ def climb() -> Iterator[Rung]:
     yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
     yield Rung("… learning as in fast", agent, FAST, "fast")
     changes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("residual block", {"block": fast.block}),
+        ("residual block", {"block": "residual"}),
+        ("each iteration starts from the rows", {"block": fast.block}),
         # There are no frames in the game: how they would be seen changes nothing.
         ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
         ("places compared in rows and readout", {"compare_places": True, "comparison_gain": None}),
