@@ -33,7 +33,6 @@ from tiny_training import EPN, LEARNING, WORLD
 CHANGES = {
     "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip",
     "residual block": "block",
-    "each iteration starts from the rows": "block",
     "fixed symbols": "symbols vision",
     "places compared in rows and readout": "compare_places comparison_gain",
     "and in attention": "comparison_gain num_heads",

@@ -108,7 +108,7 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         return paper
     return replace(
         paper,
-        block="recall",
+        block="residual",
         compare_places=True,
         # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
         num_heads=4,

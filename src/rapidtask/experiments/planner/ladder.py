@@ -53,8 +53,7 @@ def climb() -> Iterator[Rung]:
     yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
     yield Rung("… learning as in fast", agent, FAST, "fast")
     changes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("residual block", {"block": "residual"}),
-        ("each iteration starts from the rows", {"block": fast.block}),
+        ("residual block", {"block": fast.block}),
         # There are no frames in the game: how they would be seen changes nothing.
         ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
         ("places compared in rows and readout", {"compare_places": True, "comparison_gain": None}),
@@ -85,6 +84,7 @@ def stand_beside() -> Iterator[Rung]:
         # With the rung of the same options it answers whether a planner is needed: with neither planner nor
         # the current state in its rows, a row cannot tell that it continues another.
         f"as {ATTENTION}, no planner, current state at the readout only": unlocated,
+        "ours, each iteration starts from the rows": replace(ours, block="recall"),
         "ours, paper block": replace(ours, block="paper"),
         "ours, LayerNorm on the attention's output": replace(ours, block="norm_after"),
         "ours, no LayerNorm": replace(ours, block="no_norm"),
