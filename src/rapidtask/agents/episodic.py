@@ -18,6 +18,9 @@ MOST_PARTS = 16
 """Steps are computed in up to this many equal parts, sorted by how full their memories are: the more parts,
 the fewer slots are empty, and 16 steps a part are no dearer than 64 (docs/log.md)."""
 
+FEW_STEPS = 512
+"""Up to so many steps are computed in one part with all slots: quicker than to compile more programs."""
+
 
 class EpisodicAgent(Agent):
     """An agent whose state is an episodic memory that no weight has a part in.
@@ -56,7 +59,8 @@ class EpisodicAgent(Agent):
         memories, state = self.unroll_memory(state, timesteps)
         num_steps, batch_size = timesteps.action.shape
         order = jnp.argsort(memories.size.reshape(-1))
-        num_parts = max(n for n in range(1, MOST_PARTS + 1) if len(order) % n == 0)
+        most = 1 if len(order) <= FEW_STEPS else MOST_PARTS
+        num_parts = max(n for n in range(1, most + 1) if len(order) % n == 0)
         step, environment = jnp.divmod(order.reshape(num_parts, -1), batch_size)
         memories, timesteps = jax.tree.map(lambda x: x[step, environment], (memories, timesteps))
         output = _act_in_parts(self, embeddings, memories, timesteps, environment)
@@ -76,7 +80,7 @@ def _act_in_parts(
     timesteps: TimeStep,
     environment: Int[Array, "P S"],
 ) -> AgentOutput:
-    """Act on memories `[P, S]`, each part in as few slots as it needs.
+    """Act on memories `[P, S]`, each of several parts in as few slots as it needs.
 
     The gradient is computed part by part, within the program for its number of slots: differentiated from
     outside, each of these programs would keep room for what all of them need.
@@ -89,6 +93,9 @@ def _act_in_parts(
         if embeddings.table.ndim == 3:
             embeddings = embeddings.of_environments(environment)
         return agent.act(memory, timestep, embeddings)
+
+    if len(environment) == 1:
+        return jax.tree.map(lambda x: x[None], act_on(learned, *jax.tree.map(lambda x: x[0], steps)))
 
     @jax.custom_vjp
     def act(learned: Any, steps: Any) -> AgentOutput:

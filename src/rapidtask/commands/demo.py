@@ -152,7 +152,13 @@ def episode_page(evaluations: Evaluations, names: list[str]) -> str:
     world = evaluations.world
     environment = world.make()
     recordings = [
-        record_episode(environment, evaluations.policy(name, world), name=name, seed=evaluations.seed)
+        record_episode(
+            environment,
+            evaluations.policy(name, world),
+            name=name,
+            seed=evaluations.seed,
+            played=evaluations.episodes,
+        )
         for name in names
     ]
     views = render_street_views(environment, int(recordings[0].episode.world))

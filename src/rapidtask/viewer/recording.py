@@ -44,7 +44,13 @@ class Recording:
 
 
 def record_episode(
-    environment: Environment, policy: Policy, *, name: str, seed: int = 0, thinker: Agent | None = None
+    environment: Environment,
+    policy: Policy,
+    *,
+    name: str,
+    seed: int = 0,
+    thinker: Agent | None = None,
+    played: int = 1,
 ) -> Recording:
     """Play the first episode of an evaluation with this seed, and keep it.
 
@@ -56,13 +62,15 @@ def record_episode(
         name: what to call it.
         seed: seed of the evaluation.
         thinker: an agent that looks on and says what it would do; by default the policy's own.
+        played: episodes that an evaluation has played: as many again need no other program.
     """
     agent = policy.agent if thinker is None and isinstance(policy, LearnedPolicy) else thinker
     # What an agent of pixels thinks is not asked: its table differs from world to world.
     if agent is None or isinstance(agent.encoder, PixelEncoder):
-        return Recording(name, seed, play(environment, policy, 1, seed).take(0), agent=agent)
+        return Recording(name, seed, play(environment, policy, played, seed).take(0), agent=agent)
     plans = isinstance(agent, EPN)
-    episodes = play(environment, policy, 1 + READOUT_EPISODES if plans else 1, seed)
+    needed = 1 + READOUT_EPISODES if plans else 1
+    episodes = play(environment, policy, max(needed, played), seed).take(slice(needed))
     shown = jax.tree.map(lambda leaf: leaf[:-1], episodes.timesteps)
     probability, value = to_numpy(think(agent, jax.tree.map(lambda leaf: leaf[:, :1], shown)))
     value_map = fit_value_map(agent, shown, environment, np.asarray(episodes.symbols[0])) if plans else None
