@@ -26,8 +26,7 @@ from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained import cards
 from rapidtask.pretrained.cards import Card, weights_path, write_card
 from rapidtask.pretrained.load import fit_agent, load_pretrained
-from rapidtask.pretrained.ship import agent_file
-from rapidtask.runs.agent_files import load_agent, save_agent
+from rapidtask.runs.agent_files import agent_file, load_agent, save_agent
 from street_runs import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
 from tiny_training import LSTM
 

@@ -10,9 +10,9 @@ import pytest
 
 import rapidtask.learning.trainer as trainer_module
 from rapidtask.agents.agent import Agent
-from rapidtask.agents.episodic import MOST_PARTS
+from rapidtask.agents.episodic import MOST_PARTS, num_parts
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.agents.memory import empty_memory
+from rapidtask.agents.memory import empty_memory, slot_buckets
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.learning.losses import Samples, normalise, prepare
@@ -102,6 +102,23 @@ def test_shuffled_steps_and_sequences_give_the_same_gradient(shuffled_update, se
     assert_close(change(shuffled, agent), change(sequences, agent), 1e-5)
     for name in ("policy_loss", "value_loss", "entropy", "loss"):
         assert float(metrics[name]) == pytest.approx(float(sequence_metrics[name]), abs=1e-5)
+
+
+def test_whole_rollouts_in_parts_have_the_same_gradient(
+    sequence_update, agent, rollout, environment, monkeypatch
+):
+    """Many steps are computed in parts of equally full memories, each with a gradient of its own."""
+    monkeypatch.setattr("rapidtask.agents.episodic.FEW_STEPS", 0)
+    monkeypatch.setattr("rapidtask.agents.memory.SLOT_BUCKET", 4)
+    num_steps = rollout.timesteps.action.size
+    assert (num_parts(num_steps), list(slot_buckets(agent.num_slots))) == (16, [4, 8, 12])
+    updater = Updater(replace(AT_ONCE, learned_share=None), optax.sgd(1.0))
+    start = LearnerState(agent, updater.optimiser.init(eqx.filter(agent, eqx.is_inexact_array)))
+    state, metrics = eqx.filter_jit(updater.update)(
+        start, rollout, environment, ENTROPY_WEIGHT, jax.random.key(0)
+    )
+    assert_close(change(state, agent), change(sequence_update[0], agent), 1e-5)
+    assert float(metrics["loss"]) == pytest.approx(float(sequence_update[1]["loss"]), abs=1e-5)
 
 
 def test_a_summed_loss_has_the_gradient_of_the_mean_times_the_steps_that_happened(

@@ -7,15 +7,15 @@ memories are, for one) decides how much there is to compute.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rapidtask.agents.encoders import Embeddings, Encoder
-from rapidtask.envs.environment import TimeStep
+from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 AgentState = Any
 """What an agent carries from step to step: a pytree with a leading batch axis."""
@@ -66,6 +66,14 @@ class Agent(eqx.Module):
     def embed(self, frames: Array | None = None) -> Embeddings:
         """Embed the observation table with the current weights: once per parameter update, not per step."""
         return self.encoder(frames)
+
+
+class AgentConfig(Protocol):
+    """Options of an agent: a dataclass that can make it with fresh weights."""
+
+    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> Agent:
+        """Build the agent for environments of such a shape."""
+        ...
 
 
 def where_first(first: Bool[Array, " B"], fresh: AgentState, state: AgentState) -> AgentState:

@@ -59,9 +59,8 @@ class EpisodicAgent(Agent):
         memories, state = self.unroll_memory(state, timesteps)
         num_steps, batch_size = timesteps.action.shape
         order = jnp.argsort(memories.size.reshape(-1))
-        most = 1 if len(order) <= FEW_STEPS else MOST_PARTS
-        num_parts = max(n for n in range(1, most + 1) if len(order) % n == 0)
-        step, environment = jnp.divmod(order.reshape(num_parts, -1), batch_size)
+        parts = 1 if len(order) <= FEW_STEPS else num_parts(len(order))
+        step, environment = jnp.divmod(order.reshape(parts, -1), batch_size)
         memories, timesteps = jax.tree.map(lambda x: x[step, environment], (memories, timesteps))
         output = _act_in_parts(self, embeddings, memories, timesteps, environment)
         back = jnp.argsort(order)
@@ -71,6 +70,11 @@ class EpisodicAgent(Agent):
             return flat[back].reshape(num_steps, batch_size, *x.shape[2:])
 
         return jax.tree.map(restore, output), state
+
+
+def num_parts(num_steps: int) -> int:
+    """How many equal parts so many steps are computed in."""
+    return max(n for n in range(1, MOST_PARTS + 1) if num_steps % n == 0)
 
 
 def _act_in_parts(

@@ -15,14 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from rapidtask.agents import AGENTS
-from rapidtask.agents.agent import Agent
+from rapidtask.agents.agent import Agent, AgentConfig
 from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import episode_keys, play_batch
 from rapidtask.evaluation.report import make_table
 from rapidtask.learning.config import epn_for
-from rapidtask.learning.trainer import AgentConfig
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import Card, list_pretrained
 from rapidtask.worlds.world import EpisodeWorld

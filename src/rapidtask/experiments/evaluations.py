@@ -23,8 +23,7 @@ from rapidtask.policies import Policy, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import list_pretrained
 from rapidtask.pretrained.load import fit_agent, load_pretrained
-from rapidtask.pretrained.ship import agent_file
-from rapidtask.runs.agent_files import load_agent
+from rapidtask.runs.agent_files import agent_file, load_agent
 from rapidtask.runs.config import RunConfig, agent_name
 
 MAIN_LABELS = ("EPN", "MERLIN", "MRA", "LSTM")

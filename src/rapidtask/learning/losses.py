@@ -34,7 +34,7 @@ class Samples(eqx.Module):
     value_target: Float[Array, "*B"]
     valid: Float[Array, "*B"]
     """0 for steps to leave out."""
-    memory: Memory | None
+    memory: Memory
     """Experienced transitions: what is acted on."""
     environment: Int[Array, "*B"]
     """Which environment of the rollout each step is from: frames are embedded per environment."""
@@ -98,7 +98,6 @@ def sample_loss(
         config: options of learning.
         entropy_weight: weight of the policy's entropy.
     """
-    assert samples.memory is not None
     embeddings = agent.embed() if views is None else views.of_environments(samples.environment)
     output = agent.act(samples.memory, samples.timestep, embeddings)
     log_probability = log_probability_of(output.logits, samples.action)

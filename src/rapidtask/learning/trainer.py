@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,10 +14,10 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from rapidtask.agents.agent import Agent
+from rapidtask.agents.agent import Agent, AgentConfig
 from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.vision import WhitenedEncoder
-from rapidtask.envs.environment import Environment, EnvironmentSpec
+from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
@@ -36,14 +36,6 @@ class TrainState(eqx.Module):
     actors: Actors
     key: PRNGKeyArray
     iteration: Int[Array, ""]
-
-
-class AgentConfig(Protocol):
-    """Options of an agent: a dataclass that can make it with fresh weights."""
-
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> Agent:
-        """Build the agent for environments of such a shape."""
-        ...
 
 
 class Trainer:

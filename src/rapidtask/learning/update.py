@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.episodic import MOST_PARTS, EpisodicAgent
+from rapidtask.agents.episodic import EpisodicAgent, num_parts
 from rapidtask.agents.memory import Memory, in_fewest_slots
 from rapidtask.agents.vision import ResidualEncoder
 from rapidtask.envs.environment import Environment
@@ -107,7 +107,6 @@ class Updater:
             (_, metrics), gradient = loss(agent, cut, views, self.config, entropy_weight)
             return gradient, metrics
 
-        assert samples.memory is not None
         return in_fewest_slots(samples.memory, compute)
 
     def _sequences(self, state, rollout, environment, entropy_weight, key) -> tuple[LearnerState, Metrics]:
@@ -205,8 +204,7 @@ def minibatch_order(samples: Samples, minibatch_size: int, key: PRNGKeyArray) ->
     num_samples = samples.action.shape[0]
     minibatch_size = min(minibatch_size, num_samples)
     num_minibatches = num_samples // minibatch_size
-    num_chunks = max(n for n in range(1, MOST_PARTS + 1) if minibatch_size % n == 0)
-    assert samples.memory is not None
+    num_chunks = num_parts(minibatch_size)
     last = 2.0 * samples.memory.origin.shape[-1]
     size = samples.memory.size + jax.random.uniform(key, (num_samples,))
     ranks = jnp.argsort(jnp.where(samples.valid > 0, size, last))

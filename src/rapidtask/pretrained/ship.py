@@ -24,7 +24,7 @@ from rapidtask.evaluation import Scores, evaluate
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import Card, weights_path, write_card
 from rapidtask.pretrained.load import load_pretrained
-from rapidtask.runs.agent_files import AGENT_FILE, load_agent
+from rapidtask.runs.agent_files import agent_file, load_agent
 from rapidtask.runs.checkpoint import save_checkpoint
 from rapidtask.runs.config import RunConfig, agent_name
 from rapidtask.runs.logs import read_log
@@ -99,11 +99,6 @@ def ship(options: Ship) -> Card:
     )
     write_card(card, options.folder)
     return card
-
-
-def agent_file(path: Path) -> Path:
-    """The trained agent of a run: the file written at its end, else its newest checkpoint."""
-    return path / AGENT_FILE if (path / AGENT_FILE).is_file() else path
 
 
 def score_both(agent: Agent, config: RunConfig, episodes: int, seed: int) -> dict[str, dict[str, Any]]:

@@ -41,6 +41,11 @@ def load_agent(path: Path | str, *, episode_steps: int | None = None) -> tuple[A
     return restore(shapes, tensors, path), config
 
 
+def agent_file(path: Path) -> Path:
+    """The trained agent of a run: the file written at its end, else its newest checkpoint."""
+    return path / AGENT_FILE if (path / AGENT_FILE).is_file() else path
+
+
 def read_run_config(path: Path) -> RunConfig:
     """The configuration of the run that an agent file, a checkpoint or a run's folder belongs to."""
     return _read(path)[1]
