@@ -101,7 +101,7 @@ def speed_table(config: EPNConfig) -> Table:
     """Samples per second and share of the peak at each number of slots, all of them in use."""
     table = Table(
         title=f"Planner, {config.block} block, width {config.width}, {config.iterations} iterations, "
-        f"match {config.compare_places}: samples per second",
+        f"comparisons {config.comparisons}: samples per second",
         title_justify="left",
         caption="of peak: matrix products counted, against a 2048 x 2048 product",
         caption_justify="left",

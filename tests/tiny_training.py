@@ -11,7 +11,7 @@ from rapidtask.runs.run import RunOptions
 
 WORLD = MemoryPlanning(size=2, episode_steps=12)
 EPN = EPNConfig(
-    width=16, iterations=1, block="residual", compare_places=True, symbols="fixed", plan_with_newest=True
+    width=16, iterations=1, block="residual", comparisons="attention", symbols="fixed", plan_with_newest=True
 )
 LSTM = LSTMConfig(embedding_width=8, torso_width=16, width=16, policy_width=16)
 LEARNING = LearningConfig(num_envs=8, minibatch_size=32, optimiser="adam")

@@ -18,13 +18,24 @@ RESIDUAL = EPNConfig(
     num_heads=3,
     iterations=2,
     block="residual",
-    compare_places=True,
+    comparisons="attention",
     state_in_rows=True,
     symbols="fixed",
 )
-"""The kind of the fast recipe: unique memory, written after planning."""
+"""Much like the fast recipe: unique memory, written after planning."""
 PAPER = EPNConfig(width=8, num_heads=2, iterations=2, memory="all", recent_rows=5, plan_with_newest=True)
 """All that the other is not: the paper's block, learned symbols, every step a row, the most recent plan."""
+
+NEIGHBOURS = EPNConfig(
+    width=8,
+    num_heads=4,
+    iterations=3,
+    block="recall",
+    memory="set",
+    comparisons="neighbours",
+    symbols="none",
+)
+"""Rows that see their neighbours alone, and places that are only compared."""
 
 
 def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:

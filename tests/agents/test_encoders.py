@@ -116,7 +116,7 @@ def test_more_symbols_than_vectors_share_them_and_stay_apart():
 @pytest.mark.parametrize("match", [False, True])
 def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(match):
     num_envs, num_frames, num_steps = 2, 3, 5
-    config = EPNConfig(width=16, iterations=1, compare_places=match)
+    config = EPNConfig(width=16, iterations=1, comparisons="attention" if match else "none")
     spec = EnvironmentSpec(num_frames, 3, num_steps, pixels=True)
     agent = fill(lambda key: config.make(spec, key))
     generator = np.random.default_rng(1)

@@ -33,14 +33,15 @@ FEW = settings(max_examples=8, deadline=None)
 
 PLANNERS = [
     {"block": "paper", "iterations": 1, "num_heads": 1},
-    {"block": "paper", "iterations": 4, "num_heads": 2, "compare_places": True},
+    {"block": "paper", "iterations": 4, "num_heads": 2, "comparisons": "attention"},
     {"block": "residual", "iterations": 2, "num_heads": 4},
-    {"block": "residual", "iterations": 6, "num_heads": 1, "compare_places": True},
-    {"block": "recall", "iterations": 3, "num_heads": 2, "compare_places": True},
+    {"block": "residual", "iterations": 6, "num_heads": 1, "comparisons": "attention"},
+    {"block": "recall", "iterations": 3, "num_heads": 2, "comparisons": "attention"},
+    {"block": "recall", "iterations": 3, "num_heads": 4, "comparisons": "neighbours", "symbols": "none"},
     {"block": "paper", "iterations": 6, "num_heads": 4, "symbols": "fixed"},
-    {"block": "norm_after", "iterations": 2, "compare_places": True, "comparison_gain": None},
+    {"block": "norm_after", "iterations": 2, "comparisons": "rows"},
     # As many rows plan as there are: only then is Nxk the same function of both memories.
-    {"block": "residual", "iterations": 3, "num_heads": 2, "compare_places": True, "recent_rows": 50},
+    {"block": "residual", "iterations": 3, "num_heads": 2, "comparisons": "attention", "recent_rows": 50},
 ]
 
 
@@ -88,7 +89,13 @@ def test_shorter_belief_differs_from_full_belief(arguments):
 
 VARIANTS = [
     {"memory": "all", "block": "paper", "plan_with_newest": False, "iterations": 2},
-    {"memory": "unique", "block": "paper", "plan_with_newest": True, "iterations": 1, "compare_places": True},
+    {
+        "memory": "unique",
+        "block": "paper",
+        "plan_with_newest": True,
+        "iterations": 1,
+        "comparisons": "attention",
+    },
     {
         "memory": "unique",
         "block": "residual",
@@ -254,7 +261,7 @@ def test_few_slots_give_the_output_of_all_slots(arguments):
 
 @functools.cache
 def compiled_bucketed_act():
-    agent = make_epn(block="paper", iterations=2, compare_places=True, num_heads=2)
+    agent = make_epn(block="paper", iterations=2, comparisons="attention", num_heads=2)
 
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
@@ -296,21 +303,66 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(goal_as_successor):
     assert config.num_slots(EnvironmentSpec(4, 3, 10)) == 10
 
 
-@pytest.mark.parametrize("goal_in_rows", [True, False])
-def test_rows_know_the_goal_only_if_they_are_told(goal_in_rows):
-    agent = make_epn(iterations=1, block="residual", compare_places=True, goal_in_rows=goal_in_rows)
-    timesteps = flatten(random_history(3, 3, False))
-    memory = flatten(compiled_recall(memory="unique")(random_history(3, 3, False)))
-    other = eqx.tree_at(lambda t: t.goal, timesteps, (timesteps.goal + 1) % 9)
+@pytest.mark.parametrize("comparisons", ["none", "attention", "neighbours"])
+def test_rows_know_the_goal_before_planning(comparisons):
+    agent = make_epn(iterations=1, block="residual", comparisons=comparisons)
+    timesteps, memory = goal_of_some_row()
 
     @quick_jit
-    def act(timesteps):
-        beliefs = agent.plan(memory, timesteps, agent.embed()).beliefs
-        return jnp.stack(beliefs), agent.act(memory, timesteps, agent.embed())
+    def rows(goal):
+        return agent.plan(memory, eqx.tree_at(lambda t: t.goal, timesteps, goal), agent.embed()).beliefs[0]
 
-    (rows, asked), (other_rows, asked_otherwise) = act(timesteps), act(other)
-    assert bool(jnp.array_equal(rows, other_rows)) != goal_in_rows
-    assert float(jnp.abs(asked.logits - asked_otherwise.logits).max()) > 1e-3
+    assert float(jnp.abs(rows(timesteps.goal) - rows((timesteps.goal + 1) % 9)).max()) > 1e-3
+
+
+def goal_of_some_row():
+    """Flat timesteps, and memories that hold rows."""
+    timesteps = random_history(3, 3, False)
+    return flatten(timesteps), flatten(compiled_recall(memory="unique")(timesteps))
+
+
+def test_a_set_of_rows_does_not_count():
+    timesteps, memory = goal_of_some_row()
+    often = eqx.tree_at(
+        lambda m: m.count, memory, 3 * memory.count * (1 + jnp.arange(memory.count.shape[-1]))
+    )
+    difference = {}
+    for kind in ("unique", "set"):
+        agent = make_epn(memory=kind, iterations=2, block="residual", comparisons="attention")
+        act = quick_jit(lambda memory, agent=agent: agent.act(memory, timesteps, agent.embed()).logits)
+        difference[kind] = float(jnp.abs(act(memory) - act(often)).max())
+    assert difference["set"] == 0.0
+    assert difference["unique"] > 1e-4
+
+
+def test_without_symbols_only_which_places_are_equal_matters():
+    """Renaming all places, in memory and timestep alike, changes nothing; an agent that sees them notices."""
+    timesteps, memory = goal_of_some_row()
+    names = jax.random.permutation(jax.random.key(5), NUM_OBSERVATIONS)
+    places = lambda m, t: (m.origin, m.successor, t.observation, t.goal)  # noqa: E731
+    renamed = eqx.tree_at(
+        lambda both: places(*both), (memory, timesteps), replace_fn=lambda place: names[place]
+    )
+    difference = {}
+    for symbols in ("none", "fixed"):
+        agent = make_epn(symbols=symbols, iterations=2, num_heads=4, block="recall", comparisons="neighbours")
+        act = quick_jit(lambda m, t, agent=agent: agent.act(m, t, agent.embed()).logits)
+        difference[symbols] = float(jnp.abs(act(memory, timesteps) - act(*renamed)).max())
+    assert difference["none"] < 1e-6
+    assert difference["fixed"] > 1e-4
+
+
+def test_neighbours_see_the_rows_of_their_kind_and_no_other():
+    agent = make_epn(iterations=1, num_heads=4, block="recall", comparisons="neighbours", symbols="none")
+    timesteps, memory = goal_of_some_row()
+    (weights,) = agent.plan(memory, timesteps, agent.embed(), with_attention=True).attention
+    origin, successor, mask = (np.asarray(x) for x in (memory.origin, memory.successor, memory.mask))
+    kinds = ((successor, origin), (origin, successor), (origin, origin), (successor, successor))
+    for head, (mine, yours) in enumerate(kinds):
+        seen = (mine[:, :, None] == yours[:, None, :]) & mask[:, None, :]
+        np.testing.assert_array_equal(np.asarray(weights)[:, head] > 0, seen)
+        total = np.asarray(weights)[:, head].sum(-1)
+        np.testing.assert_allclose(total, seen.any(-1), atol=1e-5)
 
 
 @pytest.mark.parametrize("recent_rows", [None, 1000])
@@ -354,7 +406,7 @@ def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():
 def test_wrong_options_are_named():
     with pytest.raises(InputError, match="iterations is -1"):
         EPNConfig(iterations=-1).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))
-    with pytest.raises(InputError, match="9 fixed symbols need compare_places"):
+    with pytest.raises(InputError, match="9 fixed symbols need comparisons"):
         EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), jax.random.key(0))
     with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
         EPNConfig(width=16, num_heads=3).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))

@@ -115,7 +115,7 @@ def test_optimal_moves_are_those_of_a_search():
 @pytest.mark.slow
 @pytest.mark.parametrize("block", ["residual", "paper"])
 def test_the_planner_learns_to_plan(block, capsys):
-    config = EPNConfig(block=block, iterations=3, compare_places=True, symbols="fixed")
+    config = EPNConfig(block=block, iterations=3, comparisons="attention", symbols="fixed")
     start = time.perf_counter()
     updates, share = updates_until_optimal(config)
     with capsys.disabled():

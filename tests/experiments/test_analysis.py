@@ -29,7 +29,7 @@ from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
 
 SMALL = EPNConfig(
-    width=8, iterations=2, block="residual", compare_places=True, state_in_rows=True, symbols="fixed"
+    width=8, iterations=2, block="residual", comparisons="attention", state_in_rows=True, symbols="fixed"
 )
 RING = [[1, 2], [2, 0], [0, 1]]
 """Three states; the first move goes round, the second round the other way."""
@@ -110,7 +110,7 @@ def test_attention_weights_make_the_planners_beliefs(worlds, agent):
     situations = sample_situations(worlds, 3, np.random.default_rng(3))
     memory, timestep = situations.memories(8), situations.timesteps()
     weights, beliefs = attention_weights(agent, memory, timestep, 3)
-    planned = jax.jit(lambda: jnp.stack(agent.plan(memory, timestep, agent.embed(), 3).beliefs[1:]))()
+    planned = jax.jit(lambda: agent.plan(memory, timestep, agent.embed(), 3).beliefs[1:])()
     np.testing.assert_allclose(beliefs, planned, atol=1e-5)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-6)
     assert isinstance(agent.planner, AllToAll)

@@ -34,8 +34,8 @@ CHANGES = {
     "Muon in place of RMSprop": "optimiser learning_rate learning_rate_end gradient_clip",
     "residual block": "block",
     "fixed symbols": "symbols vision",
-    "places compared in rows and readout": "compare_places comparison_gain",
-    "and in attention": "comparison_gain num_heads",
+    "places compared in rows and readout": "comparisons",
+    "and in attention": "comparisons num_heads",
     "newest transition before planning": "plan_with_newest goal_as_successor",
     "rows know the current state: ours": "state_in_rows",
 }

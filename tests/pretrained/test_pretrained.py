@@ -183,11 +183,11 @@ def test_options_that_weights_do_not_depend_on_can_change():
 def test_options_from_the_command_line_have_their_types():
     config = tiny_run().agent
     assert parse_option(config, "iterations=6") == ("iterations", 6)
-    assert parse_option(config, "compare_places=false") == ("compare_places", False)
+    assert parse_option(config, "state_in_rows=false") == ("state_in_rows", False)
     assert parse_option(config, "memory=all") == ("memory", "all")
     for text, said in (
         ("iterations=many", "type int"),
-        ("compare_places=2", "true or false"),
+        ("state_in_rows=2", "true or false"),
         ("deep=1", "NAME=VALUE"),
     ):
         with pytest.raises(InputError, match=said):

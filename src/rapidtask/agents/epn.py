@@ -20,6 +20,11 @@ from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
 
+Comparisons = Literal["none", "rows", "attention", "neighbours"]
+
+FIRST_GAIN = 8.0
+"""What a head's attention gives to the rows of its kind before it learns."""
+
 
 @dataclass(frozen=True)
 class EPNConfig:
@@ -34,25 +39,23 @@ class EPNConfig:
     block: BlockName = "paper"
     """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, the same that
     starts from the rows each time, or one of the two that the paper's footnote found worse."""
-    memory: Literal["all", "unique"] = "unique"
-    """One row per step, or one counted row per different transition: the same function, another cost."""
+    memory: Literal["all", "unique", "set"] = "unique"
+    """One row per step; one counted row per different transition, the same function at another cost; or a
+    set, whose rows all count the same however often they were experienced."""
     recent_rows: int | None = None
     """How many of the most recent rows plan, attending to all (the paper's Nxk, k); by default every row."""
-    compare_places: bool = False
-    """Give rows the comparisons they cannot cheaply learn: which places are equal."""
-    comparison_gain: float | None = 4.0
-    """First gain of equal places in attention: of each head's own kind, "look at the rows that go on from
-    where I lead" the first head's, "… at those that lead to where I start" the second's, and so on; the
-    others start at 0. None gives comparisons to rows and readout alone, not to attention."""
+    comparisons: Comparisons = "none"
+    """Give rows the comparisons they cannot cheaply learn: which places are equal. To rows and readout alone;
+    also to attention, as gains that are learned, from "look at the rows that go on from where I lead" in the
+    first head, "… at those that lead to where I start" in the second, and so on; or let each head see the
+    rows of its kind and no other: neighbours."""
     state_in_rows: bool = False
-    """With compared places: tell rows before planning, not only after it, whether they touch the current
-    state."""
+    """With comparisons: tell rows whether they touch the current state before planning, not only after it."""
     readout_width: int | None = None
     """Hidden units of the network that reads rows out after planning; by default `width`."""
-    goal_in_rows: bool = True
-    """Tell rows the goal before planning; else only the policy knows it."""
-    symbols: Literal["learned", "fixed"] = "learned"
-    """Learned embeddings of symbols, or fixed orthonormal ones."""
+    symbols: Literal["learned", "fixed", "none"] = "learned"
+    """Learned embeddings of symbols, fixed orthonormal ones, or none: then rows and policy know places, seen
+    ones too, by comparisons alone."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
     goal_as_successor: bool = False
@@ -78,7 +81,7 @@ class Plan(eqx.Module):
 
     memory: Memory
     """What the belief's rows are about: the memory, or its k most recent rows (Nxk)."""
-    beliefs: list[Float[Array, "B N D"]]
+    beliefs: Float[Array, "I B N D"]
     """The belief before planning and after each iteration."""
     attention: list[Float[Array, "B H N M"]]
     """If asked for: how much, in each iteration, the belief's rows attend to the memory's."""
@@ -92,7 +95,7 @@ class EPN(EpisodicAgent):
     planner: AllToAll | MostRecent
     match_gain: Float[Array, "4 H"] | None
     """Attention gains for successor-origin, origin-successor, origin-origin, successor-successor matches."""
-    state_in: Linear
+    state_in: Linear | None
     readout: Mlp
     readout_match: Float[Array, "2 D"] | None
     policy: Mlp
@@ -103,16 +106,17 @@ class EPN(EpisodicAgent):
     num_slots: int = eqx.field(static=True)
 
     def __init__(self, config: EPNConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
-        width, heads = config.width, config.num_heads
+        width, heads, compared = config.width, config.num_heads, config.comparisons != "none"
         if config.iterations < 0:
             raise InputError(f"iterations is {config.iterations}, expected at least 0")
-        if config.state_in_rows and not config.compare_places:
-            raise InputError("state_in_rows needs compare_places: it is such a comparison")
+        for option, needs in (("state_in_rows", config.state_in_rows), ("symbols", config.symbols == "none")):
+            if needs and not compared:
+                raise InputError(f"{option}={getattr(config, option)} needs comparisons")
         keys = iter(jax.random.split(key, 10))
-        if config.symbols == "fixed" and not spec.pixels:
-            if spec.num_observations > width and not config.compare_places:
+        if config.symbols != "learned" and not spec.pixels:
+            if spec.num_observations > width and not compared:
                 raise InputError(
-                    f"{spec.num_observations} fixed symbols need compare_places, or a width of as many"
+                    f"{spec.num_observations} fixed symbols need comparisons, or a width of as many"
                 )
             self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
@@ -120,15 +124,16 @@ class EPN(EpisodicAgent):
         self.row = RowEmbedding(width, spec.num_actions, config, next(keys))
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.recent_rows is None else MostRecent(block(), block())
-        self.state_in = Linear(width, width, next(keys), bias=False)
+        embedded = config.symbols != "none"
+        self.state_in = Linear(width, width, next(keys), bias=False) if embedded else None
         self.readout = Mlp((width, config.readout_width or width, width), next(keys))
-        self.policy = Mlp((3 * width, width, width), next(keys))
+        self.policy = Mlp((3 * width if embedded else width, width, width), next(keys))
         self.logits = Linear(width, spec.num_actions, next(keys), scale=0.1)
         self.value = Linear(width, 1, next(keys), scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
-        if config.compare_places:
-            if config.comparison_gain is not None:
-                self.match_gain = config.comparison_gain * jnp.eye(4)[:, jnp.arange(heads) % 4]
+        if config.comparisons == "attention":
+            self.match_gain = FIRST_GAIN * jnp.eye(4)[:, jnp.arange(heads) % 4]
+        if compared:
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
         self.config = config
@@ -140,7 +145,7 @@ class EPN(EpisodicAgent):
 
     def step_memory(self, memory: Memory, timestep: TimeStep) -> tuple[Memory, Memory]:
         """See `EpisodicAgent`."""
-        unique, arrival = self.config.memory == "unique", self.config.goal_as_successor
+        unique, arrival = self.config.memory != "all", self.config.goal_as_successor
         after = remember(memory, timestep, unique=unique, arrival=arrival)
         if self.config.plan_with_newest:
             return after, after
@@ -191,7 +196,8 @@ class EPN(EpisodicAgent):
     ) -> Float[Array, "B D"]:
         """Summarise a belief, whose rows are those of the memory, for the current state: max-pooling."""
         here = timestep.observation
-        belief = belief + embeddings.project(self.state_in.weight, here)[:, None]
+        if self.state_in is not None:
+            belief = belief + embeddings.project(self.state_in.weight, here)[:, None]
         if self.readout_match is not None:
             for end, gain in zip((memory.origin, memory.successor), self.readout_match, strict=True):
                 belief += embeddings.similarity(end, here[:, None])[..., None] * gain
@@ -202,19 +208,20 @@ class EPN(EpisodicAgent):
     def decide(self, summary: Float[Array, "B D"], timestep: TimeStep, embeddings: Embeddings) -> AgentOutput:
         """Policy and baseline from the planner's summary, the current state and the goal."""
         here, goal = timestep.observation, timestep.goal
-        hidden = jnp.concatenate([summary, embeddings.look_up(here), embeddings.look_up(goal)], axis=-1)
-        hidden = self.policy.layers[0](hidden)
+        known = [summary]
+        if self.config.symbols != "none":
+            known += [embeddings.look_up(here), embeddings.look_up(goal)]
+        hidden = self.policy.layers[0](jnp.concatenate(known, axis=-1))
         if self.policy_match is not None:
             hidden += embeddings.similarity(here, goal)[:, None] * self.policy_match
         features = jax.nn.relu(self.policy.layers[1](jax.nn.relu(hidden)))
         return AgentOutput(self.logits(features), self.value(features)[..., 0], jnp.zeros(here.shape))
 
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
-        """What each row's attention to each other is given: counts, and matching places."""
-        # An empty memory attends to its unused slots, equally; nothing comes of it.
-        visible = to.mask | ~to.mask.any(-1, keepdims=True)
-        bias = jnp.where(visible, jnp.maximum(to.log_count, 0.0), -jnp.inf)[:, None, None, :]
-        if self.match_gain is None:
+        """What each row's attention to each other is given: counts, equal places, -inf for rows not seen."""
+        bias = jnp.minimum(to.log_count, 0.0) if self.config.memory == "set" else to.log_count
+        bias = bias[:, None, None, :]
+        if self.config.comparisons not in ("attention", "neighbours"):
             return jnp.broadcast_to(bias, (bias.shape[0], 1, of.origin.shape[1], bias.shape[-1]))
         kinds = (
             (of.successor, to.origin),
@@ -222,18 +229,21 @@ class EPN(EpisodicAgent):
             (of.origin, to.origin),
             (of.successor, to.successor),
         )
-        for gain, (mine, yours) in zip(self.match_gain, kinds, strict=True):
-            match = embeddings.similarity(mine[:, :, None], yours[:, None, :])
+        same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in kinds]
+        if self.match_gain is None:
+            seen = jnp.stack([same[head % 4] > 0.5 for head in range(self.config.num_heads)], axis=1)
+            return jnp.where(seen, bias, -jnp.inf)
+        for gain, match in zip(self.match_gain, same, strict=True):
             bias = bias + match[:, None] * gain[:, None, None]
         return bias
 
 
 class RowEmbedding(eqx.Module):
-    """A memory row, by default with the goal appended, as one vector: a linear map of the embeddings."""
+    """A memory row with the goal appended, as one vector: a linear map of the embeddings."""
 
-    origin: Linear
     action: Float[Array, "A D"]
-    successor: Linear
+    origin: Linear | None
+    successor: Linear | None
     goal: Linear | None
     match: Float[Array, "2 D"] | None
     """What a row gains if its successor, or its origin, is the goal."""
@@ -242,24 +252,28 @@ class RowEmbedding(eqx.Module):
 
     def __init__(self, width: int, num_actions: int, config: EPNConfig, key: PRNGKeyArray):
         keys = jax.random.split(key, 6)
-        self.origin, self.successor, goal = (Linear(width, width, k, bias=False) for k in keys[:3])
-        self.goal = goal if config.goal_in_rows else None
+        self.origin = self.successor = self.goal = self.match = self.locate = None
+        if config.symbols != "none":
+            self.origin, self.successor, self.goal = (Linear(width, width, k, bias=False) for k in keys[:3])
         self.action = jax.random.normal(keys[3], (num_actions, width))
-        match = config.compare_places and config.goal_in_rows
-        self.match = jax.random.normal(keys[4], (2, width)) if match else None
-        self.locate = jax.random.normal(keys[5], (2, width)) if config.state_in_rows else None
+        if config.comparisons != "none":
+            self.match = jax.random.normal(keys[4], (2, width))
+        if config.state_in_rows:
+            self.locate = jax.random.normal(keys[5], (2, width))
 
     def __call__(
         self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings
     ) -> Float[Array, "B N D"]:
         """Embed the rows."""
-        rows = (
-            embeddings.project(self.origin.weight, memory.origin)
-            + self.action[memory.action]
-            + embeddings.project(self.successor.weight, memory.successor)
+        rows = self.action[memory.action]
+        places = (
+            (self.origin, memory.origin),
+            (self.successor, memory.successor),
+            (self.goal, goal[:, None]),
         )
-        if self.goal is not None:
-            rows += embeddings.project(self.goal.weight, goal)[:, None]
+        for part, place in places:
+            if part is not None:
+                rows += embeddings.project(part.weight, place)
         for gain, place in ((self.match, goal), (self.locate, here)):
             if gain is not None:
                 rows += embeddings.similarity(memory.successor, place[:, None])[..., None] * gain[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import equinox as eqx
@@ -35,7 +36,7 @@ class Attention(eqx.Module):
     def __call__(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B Q D"]:
-        """Attend; a bias of -inf hides a row (not all of them)."""
+        """Attend; a bias of -inf hides a row, and a head that sees none adds nothing."""
         values = self._heads(self.to_value(rows))
         mixed = jnp.einsum("bhqn,bhnd->bhqd", self.weights(queries, rows, bias), values)
         return self.to_output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
@@ -46,7 +47,10 @@ class Attention(eqx.Module):
         """How much each query attends to each row."""
         q, k = self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
         logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
-        return jax.nn.softmax(logits, axis=-1)
+        # A softmax that also gives nothing of no rows.
+        top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -1e30)
+        weights = jnp.exp(logits - jax.lax.stop_gradient(top))
+        return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-30)
 
     def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         split = x.reshape(*x.shape[:2], self.num_heads, -1)
@@ -119,12 +123,9 @@ class AllToAll(eqx.Module):
 
     def __call__(
         self, rows: Float[Array, "B N D"], bias: Float[Array, "B H N N"], iterations: int
-    ) -> list[Float[Array, "B N D"]]:
+    ) -> Float[Array, "I B N D"]:
         """All rows before planning and after each iteration."""
-        beliefs = [rows]
-        for _ in range(iterations):
-            beliefs.append(self.block(beliefs[-1], None, bias, rows))
-        return beliefs
+        return iterate(lambda belief: self.block(belief, None, bias, rows), rows, iterations)
 
 
 class MostRecent(eqx.Module):
@@ -140,10 +141,23 @@ class MostRecent(eqx.Module):
         bias_to_memory: Float[Array, "B H K N"],
         bias_to_itself: Float[Array, "B H K K"],
         iterations: int,
-    ) -> list[Float[Array, "B K D"]]:
+    ) -> Float[Array, "I B K D"]:
         """The belief before planning and after each iteration."""
-        beliefs = [belief]
-        for _ in range(iterations):
-            attended = self.to_memory(beliefs[-1], rows, bias_to_memory, belief)
-            beliefs.append(self.to_itself(attended, None, bias_to_itself))
-        return beliefs
+
+        def attend(current: Float[Array, "B K D"]) -> Float[Array, "B K D"]:
+            attended = self.to_memory(current, rows, bias_to_memory, belief)
+            return self.to_itself(attended, None, bias_to_itself)
+
+        return iterate(attend, belief, iterations)
+
+
+def iterate(function: Callable[[Array], Array], start: Array, iterations: int) -> Array:
+    """What a function makes of `start`, applied again and again: before, and after each time."""
+
+    def step(current: Array, _: None) -> tuple[Array, Array]:
+        following = function(current)
+        return following, following
+
+    # One program for any number of iterations.
+    _, after = jax.lax.scan(step, start, length=iterations)
+    return jnp.concatenate([start[None], after])

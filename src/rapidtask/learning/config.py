@@ -109,10 +109,9 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     return replace(
         paper,
         block="residual",
-        compare_places=True,
+        comparisons="attention",
         # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
         num_heads=4,
-        comparison_gain=8.0,
         state_in_rows=True,
         plan_with_newest=True,
         goal_as_successor=True,

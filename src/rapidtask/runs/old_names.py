@@ -11,7 +11,8 @@ REMOVED = {
         *("value_map_weight", "geometry", "ways", "advice"),
         *("passes", "rho_bar", "c_bar", "auxiliary_weight", "value_weight", "random_iterations"),
         *("stagger", "sum_loss"),
-    }
+    },
+    "agent": {"goal_in_rows"},
 }
 """Options that are gone."""
 EARLIER_VALUES = {"learning": {"normalise_advantages": False, "learned_share": 1.0}}
@@ -38,6 +39,10 @@ def modernise(part: str, options: dict[str, Any]) -> dict[str, Any]:
         if old in options:
             options[new] = value(options.pop(old))
     # Two options became one.
+    if "compare_places" in options:
+        in_attention = options.pop("comparison_gain", 4.0) is not None
+        kind = "attention" if in_attention else "rows"
+        options["comparisons"] = kind if options.pop("compare_places") else "none"
     if "attention" in options:
         k = options.pop("k", 50)
         options["recent_rows"] = k if options.pop("attention") == "nxk" else None

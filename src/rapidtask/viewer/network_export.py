@@ -22,7 +22,7 @@ from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = {
     *("width", "num_heads", "iterations", "block", "memory", "recent_rows", "readout_width"),
-    *("compare_places", "comparison_gain", "state_in_rows", "goal_in_rows", "symbols", "vision"),
+    *("comparisons", "state_in_rows", "symbols", "vision"),
     *("goal_as_successor", "plan_with_newest"),
 }
 """Options of the EPN that the page's network knows."""

@@ -130,7 +130,7 @@ def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> l
         plan = agent.plan(memory, now, agent.embed())
         distance = jax.vmap(known_distance, (0, 0, None, None))
         rules, vocabulary = environment.rules, environment.num_observations
-        return jnp.stack(plan.beliefs), plan.memory, distance(memory, now.goal, rules, vocabulary)
+        return plan.beliefs, plan.memory, distance(memory, now.goal, rules, vocabulary)
 
     def rows(episode: int) -> Rows:
         now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, episode]), (memories, timesteps))

@@ -29,7 +29,7 @@ def attention_weights(
 ) -> tuple[Float[Array, "I B H N N"], Float[Array, "I B N D"]]:
     """The weights of every iteration, and the rows after it."""
     plan = agent.plan(memory, timestep, agent.embed(), iterations, with_attention=True)
-    return jnp.stack(plan.attention), jnp.stack(plan.beliefs[1:])
+    return jnp.stack(plan.attention), plan.beliefs[1:]
 
 
 def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:

@@ -56,8 +56,8 @@ def climb() -> Iterator[Rung]:
         ("residual block", {"block": fast.block}),
         # There are no frames in the game: how they would be seen changes nothing.
         ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
-        ("places compared in rows and readout", {"compare_places": True, "comparison_gain": None}),
-        ("and in attention", {"comparison_gain": fast.comparison_gain, "num_heads": fast.num_heads}),
+        ("places compared in rows and readout", {"comparisons": "rows"}),
+        ("and in attention", {"comparisons": "attention", "num_heads": fast.num_heads}),
         # In the game nothing respawns, and a completed task's row is the same either way.
         ("newest transition before planning", {"plan_with_newest": True, "goal_as_successor": True}),
         ("rows know the current state: ours", {"state_in_rows": True}),

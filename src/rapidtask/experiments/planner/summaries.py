@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -43,7 +44,7 @@ def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[
     """The summary that the policy network would be given, had the planner stopped after each iteration."""
     embeddings = agent.embed()
     plan = agent.plan(memory, timestep, embeddings, ITERATIONS)
-    return jnp.stack([agent.read(b, plan.memory, timestep, embeddings) for b in plan.beliefs[1:]])
+    return jax.lax.map(lambda b: agent.read(b, plan.memory, timestep, embeddings), plan.beliefs[1:])
 
 
 def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:

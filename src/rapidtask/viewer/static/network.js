@@ -47,7 +47,7 @@ class Network {
   remember(row) {
     if (row === null) return;
     this.stepsTaken += 1;
-    if (this.options.memory === "unique") {
+    if (this.options.memory !== "all") {
       const known = this.rows.find(other =>
         other.origin === row.origin && other.action === row.action && other.successor === row.successor);
       if (known) { known.count += 1; known.written = this.stepsTaken; return; }
@@ -67,9 +67,9 @@ class Network {
     const summary = new Float64Array(width);
     if (n > 0) {
       const read = Float64Array.from(beliefs.at(-1));
-      const state = this.projected["state_in.weight"].subarray(here * width, (here + 1) * width);
+      const state = this.projected["state_in.weight"]?.subarray(here * width, (here + 1) * width);
       memory.forEach((row, i) => {
-        addTo(read, i * width, state);
+        if (state) addTo(read, i * width, state);
         if (w.readout_match && row.origin === here) addRow(read, i, w.readout_match, 0);
         if (w.readout_match && row.successor === here) addRow(read, i, w.readout_match, 1);
       });
@@ -80,7 +80,8 @@ class Network {
     }
     const embedded = this.table.shape[1];
     const look = id => this.table.data.subarray(id * embedded, (id + 1) * embedded);
-    const joined = Float64Array.from([...summary, ...look(here), ...look(goal)]);
+    const places = this.options.symbols === "none" ? [] : [...look(here), ...look(goal)];
+    const joined = Float64Array.from([...summary, ...places]);
     let hidden = this.linear(joined, 1, "policy.layers[0]");
     if (w.policy_match && here === goal) addTo(hidden, 0, w.policy_match.data);
     hidden = relu(this.linear(relu(hidden), 1, "policy.layers[1]"));
@@ -113,13 +114,15 @@ class Network {
 
   embedRows(here, goal) {
     const { width, projected, weights } = this;
-    const part = (name, id) => projected[name].subarray(id * width, (id + 1) * width);
+    const add = (rows, i, name, id) => {
+      if (projected[name]) addTo(rows, i * width, projected[name].subarray(id * width, (id + 1) * width));
+    };
     const rows = new Float64Array(this.rows.length * width);
     this.rows.forEach((row, i) => {
-      addTo(rows, i * width, part("row.origin.weight", row.origin));
       addRow(rows, i, weights["row.action"], row.action);
-      addTo(rows, i * width, part("row.successor.weight", row.successor));
-      if (projected["row.goal.weight"]) addTo(rows, i * width, part("row.goal.weight", goal));
+      add(rows, i, "row.origin.weight", row.origin);
+      add(rows, i, "row.successor.weight", row.successor);
+      add(rows, i, "row.goal.weight", goal);
       for (const [gain, place] of [[weights["row.match"], goal], [weights["row.locate"], here]]) {
         if (gain && row.successor === place) addRow(rows, i, gain, 0);
         if (gain && row.origin === place) addRow(rows, i, gain, 1);
@@ -128,16 +131,21 @@ class Network {
     return rows;
   }
 
-  // What each row's attention to each other is given, [heads][of × to]: counts, and matching places.
+  // What each row's attention to each other is given, [heads][of × to]: counts, equal places, -∞ for rows not seen.
   bias(of, to) {
     const gains = this.weights.match_gain, heads = this.options.num_heads;
+    const neighbours = this.options.comparisons === "neighbours";
     return Array.from({ length: heads }, (_, h) => {
-      const gain = kind => gains ? gains.data[kind * heads + h] : 0;
       const bias = new Float64Array(of.length * to.length);
       of.forEach((mine, i) => to.forEach((yours, j) => {
-        bias[i * to.length + j] = Math.log(yours.count)
-          + (mine.successor === yours.origin ? gain(0) : 0) + (mine.origin === yours.successor ? gain(1) : 0)
-          + (mine.origin === yours.origin ? gain(2) : 0) + (mine.successor === yours.successor ? gain(3) : 0);
+        const same = [
+          mine.successor === yours.origin, mine.origin === yours.successor,
+          mine.origin === yours.origin, mine.successor === yours.successor,
+        ];
+        let given = this.options.memory === "set" ? 0 : Math.log(yours.count);
+        if (neighbours && !same[h % 4]) given = -Infinity;
+        if (gains) same.forEach((equal, kind) => { if (equal) given += gains.data[kind * heads + h]; });
+        bias[i * to.length + j] = given;
       }));
       return bias;
     });
@@ -218,10 +226,11 @@ function addRow(target, i, matrix, r) {
 
 function relu(x) { return x.map(a => Math.max(a, 0)); }
 
+// Of nothing but -∞ it is 0.
 function softmax(x) {
-  const most = x.reduce((a, b) => Math.max(a, b), -Infinity), e = x.map(a => Math.exp(a - most));
+  const most = x.reduce((a, b) => Math.max(a, b), -1e30), e = x.map(a => Math.exp(a - most));
   const sum = e.reduce((a, b) => a + b, 0);
-  return e.map(a => a / sum);
+  return e.map(a => a / Math.max(sum, 1e-30));
 }
 
 // The network's probabilities at each step of a recorded run, given what the agent was shown.
