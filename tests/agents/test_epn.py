@@ -321,6 +321,28 @@ def goal_of_some_row():
     return flatten(timesteps), flatten(compiled_recall(memory="unique")(timesteps))
 
 
+def test_further_iterations_continue_the_same_thought_and_are_not_learned_from():
+    agent = make_epn(iterations=2, block="recall", comparisons="neighbours", further_iterations=3)
+    timesteps, memory = goal_of_some_row()
+    plan = lambda agent, **options: agent.plan(memory, timesteps, agent.embed(), **options).beliefs  # noqa: E731
+    drawn = {int(agent.for_rollout(jax.random.key(seed)).further) for seed in range(40)}
+    assert drawn == {0, 1, 2, 3}
+    assert agent.for_rollout(jax.random.key(0)).after_rollout().further is None
+    thought = quick_jit(lambda: plan(agent, iterations=5))()
+
+    @quick_jit
+    def after(further):
+        thinking = eqx.tree_at(lambda a: a.further, agent, further, is_leaf=lambda leaf: leaf is None)
+        # What the rows are made of reaches the last belief through every iteration that is learned from.
+        gradient = eqx.filter_grad(lambda agent: jnp.sum(plan(agent)[0] ** 2))(thinking)
+        return plan(thinking), jnp.abs(gradient.row.action).max()
+
+    for further in range(4):
+        beliefs, gradient = after(jnp.asarray(further))
+        assert_same(beliefs, thought[further : further + 3], 1e-5)
+        assert (float(gradient) > 0) == (further == 0)
+
+
 def test_a_set_of_rows_does_not_count():
     timesteps, memory = goal_of_some_row()
     often = eqx.tree_at(

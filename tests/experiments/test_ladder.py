@@ -37,7 +37,12 @@ CHANGES = {
     "places compared in rows and readout": "comparisons",
     "and in attention": "comparisons num_heads",
     "newest transition before planning": "plan_with_newest goal_as_successor",
-    "rows know the current state: ours": "state_in_rows",
+    "rows know the current state": "state_in_rows",
+    "each iteration starts from the rows": "block",
+    "rows see their neighbours alone": "comparisons",
+    "a set of rows, no symbols": "memory symbols",
+    "half the width, a wider readout": "width readout_width",
+    "further iterations: ours": "further_iterations",
 }
 """Options that each rung may change; "learning as in fast" may change any of learning, and none else."""
 TINY = (

@@ -7,7 +7,7 @@ memories are, for one) decides how much there is to compute.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import equinox as eqx
 import jax
@@ -62,6 +62,14 @@ class Agent(eqx.Module):
 
         state, outputs = jax.lax.scan(step, state, timesteps)
         return outputs, state
+
+    def for_rollout(self, key: PRNGKeyArray) -> Self:
+        """The agent as it is to act and to learn in one rollout; most are the same in all."""
+        return self
+
+    def after_rollout(self) -> Self:
+        """The agent as it is between rollouts."""
+        return self
 
     def embed(self, frames: Array | None = None) -> Embeddings:
         """Embed the observation table with the current weights: once per parameter update, not per step."""

@@ -36,6 +36,9 @@ class EPNConfig:
     """Attention heads, 1 to 4 in the paper."""
     iterations: int = 3
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
+    further_iterations: int = 0
+    """In training, up to so many iterations before those that are learned from, drawn for each rollout: what
+    the planner makes of a belief must not depend on how long it has been thinking."""
     block: BlockName = "paper"
     """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, the same that
     starts from the rows each time, or one of the two that the paper's footnote found worse."""
@@ -102,6 +105,8 @@ class EPN(EpisodicAgent):
     policy_match: Float[Array, " D"] | None
     logits: Linear
     value: Linear
+    further: Int[Array, ""] | None
+    """In a rollout of training: how many further iterations come first."""
     config: EPNConfig = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
@@ -112,6 +117,8 @@ class EPN(EpisodicAgent):
         for option, needs in (("state_in_rows", config.state_in_rows), ("symbols", config.symbols == "none")):
             if needs and not compared:
                 raise InputError(f"{option}={getattr(config, option)} needs comparisons")
+        if config.further_iterations and config.recent_rows is not None:
+            raise InputError("further_iterations: not with recent_rows")
         keys = iter(jax.random.split(key, 10))
         if config.symbols != "learned" and not spec.pixels:
             if spec.num_observations > width and not compared:
@@ -136,8 +143,21 @@ class EPN(EpisodicAgent):
         if compared:
             self.readout_match = jax.random.normal(next(keys), (2, width))
             self.policy_match = jnp.ones(width)
+        self.further = None
         self.config = config
         self.num_slots = config.num_slots(spec)
+
+    def for_rollout(self, key: PRNGKeyArray) -> EPN:
+        """See `Agent`."""
+        most = self.config.further_iterations if self.config.iterations else 0
+        return self._thinking(jax.random.randint(key, (), 0, most + 1) if most > 0 else None)
+
+    def after_rollout(self) -> EPN:
+        """See `Agent`."""
+        return self._thinking(None)
+
+    def _thinking(self, further: Int[Array, ""] | None) -> EPN:
+        return eqx.tree_at(lambda agent: agent.further, self, further, is_leaf=lambda leaf: leaf is None)
 
     def initial_state(self, batch_size: int) -> Memory:
         """See `Agent`."""
@@ -181,7 +201,7 @@ class EPN(EpisodicAgent):
         rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
         if isinstance(self.planner, AllToAll):
             bias = self._bias(memory, memory, embeddings)
-            beliefs = self.planner(rows, bias, iterations)
+            beliefs = self.planner(rows, bias, iterations, self.further)
             attention = [self.planner.block.weights(b, None, bias) for b in beliefs[:-1] if with_attention]
             return Plan(memory, beliefs, attention)
         assert self.config.recent_rows is not None

@@ -8,7 +8,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.layers import LayerNorm, Linear, Mlp
 
@@ -47,10 +47,10 @@ class Attention(eqx.Module):
         """How much each query attends to each row."""
         q, k = self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
         logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
-        # A softmax that also gives nothing of no rows.
+        # A softmax that gives nothing of no rows; of any rows, these sum to at least 1.
         top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -1e30)
         weights = jnp.exp(logits - jax.lax.stop_gradient(top))
-        return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 1e-30)
+        return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 0.5)
 
     def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         split = x.reshape(*x.shape[:2], self.num_heads, -1)
@@ -122,10 +122,24 @@ class AllToAll(eqx.Module):
     block: Block
 
     def __call__(
-        self, rows: Float[Array, "B N D"], bias: Float[Array, "B H N N"], iterations: int
+        self,
+        rows: Float[Array, "B N D"],
+        bias: Float[Array, "B H N N"],
+        iterations: int,
+        further: Int[Array, ""] | None = None,
     ) -> Float[Array, "I B N D"]:
-        """All rows before planning and after each iteration."""
-        return iterate(lambda belief: self.block(belief, None, bias, rows), rows, iterations)
+        """All rows before planning, or after the `further` iterations, and after each iteration.
+
+        Nothing is learned from further iterations: gradients end at the belief that they come to.
+        """
+        start = rows
+        if further is not None:
+            fixed, fixed_rows, fixed_bias = jax.tree.map(
+                lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, (self.block, rows, bias)
+            )
+            think = lambda _, belief: fixed(belief, None, fixed_bias, fixed_rows)  # noqa: E731
+            start = jnp.where(further > 0, jax.lax.fori_loop(0, further, think, fixed_rows), rows)
+        return iterate(lambda belief: self.block(belief, None, bias, rows), start, iterations)
 
 
 class MostRecent(eqx.Module):

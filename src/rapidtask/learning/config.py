@@ -108,14 +108,17 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         return paper
     return replace(
         paper,
-        block="residual",
-        comparisons="attention",
-        # A head for each kind of match: look ahead, back, and at what starts or ends in the same place.
+        width=32,
+        # A head for each kind of neighbour: look ahead, back, and at what starts or ends in the same place.
         num_heads=4,
+        comparisons="neighbours",
+        symbols="none",
+        memory="set",
+        block="recall",
+        further_iterations=4,
+        readout_width=128,
         state_in_rows=True,
         plan_with_newest=True,
         goal_as_successor=True,
-        symbols="fixed",
         vision="whitened",
-        readout_width=256 if domain == STREETS else None,
     )

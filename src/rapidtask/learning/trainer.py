@@ -111,9 +111,13 @@ class Trainer:
         config = self.config
         done = state.iteration / self.num_iterations
         entropy_weight = config.entropy + (config.entropy_end - config.entropy) * done
-        rollout, actors = collect(environment, state.learner.agent, state.actors, self.num_steps)
         key = jax.random.fold_in(state.key, state.iteration)
-        learner, metrics = self._updater.update(state.learner, rollout, environment, entropy_weight, key)
+        # A key of its own: which other keys are drawn must not depend on what an agent does with this one.
+        agent = state.learner.agent.for_rollout(jax.random.fold_in(key, 1))
+        rollout, actors = collect(environment, agent, state.actors, self.num_steps)
+        learner = LearnerState(agent, state.learner.optimiser)
+        learner, metrics = self._updater.update(learner, rollout, environment, entropy_weight, key)
+        learner = LearnerState(learner.agent.after_rollout(), learner.optimiser)
         goals, steps = rollout.timesteps.completed[1:].sum(), rollout.valid.sum()
         if self.mesh is not None:
             goals, steps = jax.lax.psum((goals, steps), DEVICES)

@@ -53,14 +53,19 @@ def climb() -> Iterator[Rung]:
     yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
     yield Rung("… learning as in fast", agent, FAST, "fast")
     changes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("residual block", {"block": fast.block}),
+        ("residual block", {"block": "residual"}),
         # There are no frames in the game: how they would be seen changes nothing.
-        ("fixed symbols", {"symbols": fast.symbols, "vision": fast.vision}),
+        ("fixed symbols", {"symbols": "fixed", "vision": fast.vision}),
         ("places compared in rows and readout", {"comparisons": "rows"}),
         ("and in attention", {"comparisons": "attention", "num_heads": fast.num_heads}),
         # In the game nothing respawns, and a completed task's row is the same either way.
         ("newest transition before planning", {"plan_with_newest": True, "goal_as_successor": True}),
-        ("rows know the current state: ours", {"state_in_rows": True}),
+        ("rows know the current state", {"state_in_rows": True}),
+        ("each iteration starts from the rows", {"block": fast.block}),
+        ("rows see their neighbours alone", {"comparisons": fast.comparisons}),
+        ("a set of rows, no symbols", {"memory": fast.memory, "symbols": fast.symbols}),
+        ("half the width, a wider readout", {"width": fast.width, "readout_width": fast.readout_width}),
+        ("further iterations: ours", {"further_iterations": fast.further_iterations}),
     )
     for name, options in changes:
         agent = replace(agent, **options)
@@ -84,7 +89,7 @@ def stand_beside() -> Iterator[Rung]:
         # With the rung of the same options it answers whether a planner is needed: with neither planner nor
         # the current state in its rows, a row cannot tell that it continues another.
         f"as {ATTENTION}, no planner, current state at the readout only": unlocated,
-        "ours, each iteration starts from the rows": replace(ours, block="recall"),
+        "ours, residual block": replace(ours, block="residual"),
         "ours, paper block": replace(ours, block="paper"),
         "ours, LayerNorm on the attention's output": replace(ours, block="norm_after"),
         "ours, no LayerNorm": replace(ours, block="no_norm"),
