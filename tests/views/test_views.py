@@ -12,10 +12,8 @@ from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE, Camera
-from rapidtask.views.light import make_light
-from rapidtask.views.renderer import VERSION, cast_layers, render_view
-from rapidtask.views.scene import heading_between, make_scene
-from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.renderer import VERSION, RenderedFrames, cast_layers, render_view
+from rapidtask.views.scene import heading_between, make_light, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import sample_pool

@@ -13,8 +13,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, CityEntry, list_cities, select_cities
-from rapidtask.cities.city_graph import CityError
+from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, select_cities
+from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
@@ -90,12 +90,12 @@ class Drawing:
     seed: int = 0
     """Seed of the neighbourhood."""
 
-    def entry(self) -> CityEntry:
+    def load(self) -> CityGraph:
         """The one city that the name stands for."""
         (entry, *more) = select_cities(self.city, self.cities)
         if more:
             raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
-        return entry
+        return entry.load()
 
     def neighbourhoods(self) -> NeighbourhoodOptions:
         """Which neighbourhoods are drawn."""
@@ -117,7 +117,7 @@ class ShowCity(Drawing):
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        city = self.entry().load()
+        city = self.load()
         # Here, because matplotlib takes its time and no other command needs it.
         from rapidtask.draw.maps import draw_city
 
@@ -137,12 +137,12 @@ class ShowViews(Drawing):
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        entry = self.entry()
+        city = self.load()
         # Here, because matplotlib and the worlds (JAX) take their time.
         from rapidtask.views.contact_sheet import sheet_of_city
 
-        sheet = sheet_of_city(entry, self.neighbourhoods(), self.seed, frames=self.frames, hour=self.hour)
-        say(f"views: {self.save(sheet, f'{entry.load().name}_views.png', 90)}")
+        sheet = sheet_of_city(city, self.neighbourhoods(), self.seed, self.frames, self.hour)
+        say(f"views: {self.save(sheet, f'{city.name}_views.png', 90)}")
 
 
 @dataclass(frozen=True)
@@ -150,31 +150,28 @@ class RenderCity:
     """Make the views of every street of a city, ahead of time, into a frame store (resumable)."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
-    """Names of cities, "train", "held-out", or a file; panoramas are cropped if it has them."""
+    """Names of cities, "train", "held-out", or a file."""
     cities: str | None = None
     """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path = Path("frames")
     """Directory of frame stores; each city gets one of its name."""
     which: Literal["all", "junctions"] = "all"
     """Views from all nodes, or (enough for release rules) only from junctions and dead ends."""
-    hour: float | None = None
-    """Hour of the day of rendered views, 5 to 21; by default 10.5."""
+    hour: float = 10.5
+    """Hour of the day, 5 to 21."""
     workers: int | None = None
     """Processes; by default one per CPU."""
 
     def run(self) -> None:
         """Build or finish the stores, and say where they are."""
         from rapidtask.views.frame_build import build_store
-        from rapidtask.views.sources import choose_source
+        from rapidtask.views.renderer import RenderedFrames
 
         workers = os.cpu_count() or 1 if self.workers is None else self.workers
         if workers < 1:
             raise CityError(f"--workers: {workers}, expected at least 1")
         for entry in select_cities(self.city, self.cities):
-            source = choose_source(entry, self.hour)
-            if self.workers not in (None, 1) and not source.parallel:
-                raise CityError(f"--workers: one process reads the panoramas of {entry.name}")
-            console = Console(stderr=True)
+            source, console = RenderedFrames(entry.load(), self.hour), Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6
             say(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
