@@ -18,7 +18,7 @@ from rapidtask.agents import AGENTS
 from rapidtask.agents.agent import Agent, AgentConfig
 from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
-from rapidtask.errors import InputError
+from rapidtask.errors import check_positive
 from rapidtask.evaluation.play import episode_keys, play_batch
 from rapidtask.evaluation.report import make_table
 from rapidtask.learning.config import epn_for
@@ -56,8 +56,7 @@ class Agents:
 
     def run(self) -> None:
         """Measure every agent and print."""
-        if self.batch_size < 1:
-            raise InputError(f"--batch-size is {self.batch_size}, expected at least 1")
+        check_positive(self, "batch_size")
         Console().print(pretrained_table(list_pretrained()))
         environment = self.world.make()
         spec = environment.spec

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -47,7 +46,7 @@ class ImportCity:
             raise CityError(f"--out: {self.out}: cannot be written ({error.strerror or error})") from error
         for note in city.notes:
             say(f"warning: {self.source}: {note}", Console(stderr=True))
-        say(f"{path}: {describe(compute_statistics(city))}")
+        say(f"{path}: {describe(city)}")
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,13 @@ class ListCities:
     def run(self) -> None:
         """Print a table."""
         table = Table("city", "group", "source")
-        for title in COLUMNS if self.statistics else ():
-            table.add_column(title, justify="right")
         for entry in list_cities(self.cities):
             group = "held-out" if entry.held_out else "train"
             row = [entry.name, group, "generated" if entry.path is None else entry.path.name]
-            if self.statistics:
-                row += columns(compute_statistics(entry.load())).values()
-            table.add_row(*row)
+            measured = columns(compute_statistics(entry.load())) if self.statistics else {}
+            for title in () if table.rows else measured:
+                table.add_column(title, justify="right")
+            table.add_row(*row, *measured.values())
         Console().print(table)
 
 
@@ -122,7 +120,7 @@ class ShowCity(Drawing):
         from rapidtask.draw.maps import draw_city
 
         out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
-        say(f"{city.name}: {describe(compute_statistics(city))}")
+        say(f"{city.name}: {describe(city)}")
         say(f"map: {out}")
 
 
@@ -195,32 +193,28 @@ class Cities:
         self.command.run()
 
 
-COLUMNS: dict[str, Callable[[CityStatistics], str]] = {
-    "nodes": lambda of: f"{of.num_nodes}",
-    "crossings": lambda of: f"{of.num_intersections}",
-    "dead ends": lambda of: f"{of.dead_ends:.0%}",
-    "degree 3": lambda of: f"{of.degree_3:.0%}",
-    "degree 4": lambda of: f"{of.degree_4:.0%}",
-    "lengths": lambda of: "/".join(f"{length:.0f}" for length in of.street_length_quartiles),
-    "circuity": lambda of: f"{of.circuity:.3f}",
-    "entropy": lambda of: f"{of.orientation_entropy:.2f}",
-}
-"""What is told about a city, by the titles of the table."""
+def columns(of: CityStatistics) -> dict[str, str]:
+    """A city's row of the table, by the titles of its columns."""
+    return {
+        "nodes": f"{of.num_nodes}",
+        "crossings": f"{of.num_intersections}",
+        "dead ends": f"{of.dead_ends:.0%}",
+        "degree 3": f"{of.degree_3:.0%}",
+        "degree 4": f"{of.degree_4:.0%}",
+        "lengths": "/".join(f"{length:.0f}" for length in of.street_length_quartiles),
+        "circuity": f"{of.circuity:.3f}",
+        "entropy": f"{of.orientation_entropy:.2f}",
+    }
 
 
-def columns(statistics: CityStatistics) -> dict[str, str]:
-    """A city's row of the table."""
-    return {title: show(statistics) for title, show in COLUMNS.items()}
-
-
-def describe(statistics: CityStatistics) -> str:
+def describe(city: CityGraph) -> str:
     """A city in one line."""
-    shown = columns(statistics)
+    of = compute_statistics(city)
     return (
-        f"{shown['nodes']} nodes, {shown['crossings']} intersections, {statistics.num_streets} streets "
-        f"(quartiles {shown['lengths']} m), dead ends {shown['dead ends']}, degree 3 {shown['degree 3']}, "
-        f"degree 4 {shown['degree 4']}, circuity {shown['circuity']}, orientation entropy {shown['entropy']}"
-    )
+        "{nodes} nodes, {crossings} intersections, {streets} streets (quartiles {lengths} m), dead ends "
+        "{dead ends}, degree 3 {degree 3}, degree 4 {degree 4}, circuity {circuity}, orientation entropy "
+        "{entropy}"
+    ).format(streets=of.num_streets, **columns(of))
 
 
 def say(line: str, console: Console | None = None) -> None:
