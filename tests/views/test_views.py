@@ -80,7 +80,7 @@ def test_walls_stand_in_no_street():
     plan, walls = scene.plan, scene.walls
     for share in (0.25, 0.5, 0.75):
         points = walls.start + share * (walls.end - walls.start)
-        _, near = scene.piece_tree.query(points, k=12)
+        _, near = scene.plan.tree.query(points, k=12)
         step = points[:, None] - plan.nodes[plan.piece_ends[near, 0]]
         along = (step * plan.direction[near]).sum(-1)
         across = np.abs((step * plan.normal[near]).sum(-1))

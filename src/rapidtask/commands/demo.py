@@ -120,20 +120,16 @@ class Demo:
         evaluations.agents = {label: evaluations.agents[label] for label in evaluations.main_agents}
         scores = [evaluations.scores(name) for name in (*evaluations.agents, *domain.references)]
         watched = choose_watched(evaluations, scores)
-        page, policies = (
-            self.out / f"{domain.name}.html",
-            {name: evaluations.policy(name, domain.world) for name in watched},
-        )
-        content = episode_page(
-            domain.world, domain.world.make(), policies, self.seed, say=say, played=episodes
-        )
-        write_atomically(page, content.encode())
+        world, policies = domain.world, {name: evaluations.policy(name, domain.world) for name in watched}
+        page = episode_page(world, world.make(), policies, self.seed, say=say, played=episodes)
+        file = f"{domain.name}.html"
+        write_atomically(self.out / file, page.encode())
         return Section(
             domain.title,
             domain.introduction,
             missing_notes(domain.name, evaluations),
             scores,
-            page.name,
+            file,
             f"Episode 0 of seed {self.seed}, not chosen: {' and '.join(watched)} in the same world.",
             [make_result(figure, evaluations, "rapidtask demo") for figure in domain.figures],
         )

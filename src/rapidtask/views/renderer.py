@@ -91,7 +91,7 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     Generated houses of a street are about as high as each other, so the nearest hides the rest; a garage of a
     footprint does not hide the tower behind it.
     """
-    near = camera.within(scene.wall_tree, REACH, scene.wall_reach)
+    near = camera.within(scene.walls.tree, REACH, float(scene.walls.size.max()) / 2)
     depth0, right0 = camera.local(scene.walls.start[near])
     depth1, right1 = camera.local(scene.walls.end[near])
     # Leave out what lies behind, or beyond an edge of the picture with both ends.

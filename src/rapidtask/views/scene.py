@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
@@ -68,16 +67,6 @@ class Scene:
     """Metres of the house that throws a shadow from the place of each house."""
     wall_top: Float[np.ndarray, " K"]
     """Metres to the top of walls that are seen above others before them; 0 for all others."""
-    wall_tree: KDTree
-    """The middles of the walls."""
-    wall_reach: float
-    """Half the length of the longest wall."""
-    piece_tree: KDTree
-    """The middles of the pieces of street."""
-    piece_reach: float
-    """Half the length of the longest piece."""
-    object_tree: KDTree
-    """The places of the objects."""
 
 
 def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
@@ -85,23 +74,10 @@ def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     light = make_light(hour)
     plan = make_plan(city)
     walls, houses, objects = make_walls(plan), make_houses(plan), make_objects(plan)
-    shade_height, wall_top = houses.wall_height + houses.roof_height, np.zeros(len(walls.start))
+    shade_height, wall_top = houses.top, np.zeros(len(walls.start))
     if city.buildings is not None:
         walls, houses, shade_height, wall_top = add_footprints(city, city.buildings, plan, walls, houses)
-    return Scene(
-        plan=plan,
-        walls=walls,
-        houses=houses,
-        objects=objects,
-        light=light,
-        shade_height=shade_height,
-        wall_top=wall_top,
-        wall_tree=KDTree(walls.middle),
-        wall_reach=float(walls.size.max()) / 2,
-        piece_tree=KDTree(plan.middle),
-        piece_reach=float(plan.length.max()) / 2,
-        object_tree=KDTree(objects.place),
-    )
+    return Scene(plan, walls, houses, objects, light, shade_height, wall_top)
 
 
 def heading_between(scene: Scene, node: int, towards: int) -> Float[np.ndarray, " 2"]:
