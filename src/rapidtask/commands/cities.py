@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -45,8 +46,8 @@ class ImportCity:
         except OSError as error:
             raise CityError(f"--out: {self.out}: cannot be written ({error.strerror or error})") from error
         for note in city.notes:
-            say(f"warning: {self.source}: {note}", Console(stderr=True))
-        say(f"{path}: {describe(city)}")
+            print(f"warning: {self.source}: {note}", file=sys.stderr)
+        print(f"{path}: {describe(city)}")
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,8 @@ class ShowCity(Drawing):
         from rapidtask.draw.maps import draw_city
 
         out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
-        say(f"{city.name}: {describe(city)}")
-        say(f"map: {out}")
+        print(f"{city.name}: {describe(city)}")
+        print(f"map: {out}")
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class ShowViews(Drawing):
         from rapidtask.views.contact_sheet import sheet_of_city
 
         sheet = sheet_of_city(city, self.neighbourhoods(), self.seed, self.frames, self.hour)
-        say(f"views: {self.save(sheet, f'{city.name}_views.png', 90)}")
+        print(f"views: {self.save(sheet, f'{city.name}_views.png', 90)}")
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class RenderCity:
             source, console = RenderedFrames(entry.load(), self.hour), Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6
-            say(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
+            print(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
 
 
 @dataclass(frozen=True)
@@ -215,8 +216,3 @@ def describe(city: CityGraph) -> str:
         "{dead ends}, degree 3 {degree 3}, degree 4 {degree 4}, circuity {circuity}, orientation entropy "
         "{entropy}"
     ).format(streets=of.num_streets, **columns(of))
-
-
-def say(line: str, console: Console | None = None) -> None:
-    """Print a line as it is."""
-    (console or Console()).print(line, highlight=False, soft_wrap=True)

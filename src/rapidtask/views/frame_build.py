@@ -42,13 +42,8 @@ DONE, LOCK = "done.txt", "lock"
 
 
 def select_half_edges(city: CityGraph, which: Which) -> Int[np.ndarray, " F"]:
-    """The oriented pieces that can be states.
-
-    Under the paper's rules a neighbourhood may end anywhere along a street, so that all can be; under the
-    release's, streets end at junctions and dead ends.
-    """
-    chosen = np.ones(len(city.neighbours), bool) if which == "all" else city.degree[city.tails] != 2
-    return np.flatnonzero(chosen).astype(np.int32)
+    """The oriented pieces that can be states: under the release's rules streets end at junctions only."""
+    return np.flatnonzero((which == "all") | (city.degree[city.tails] != 2)).astype(np.int32)
 
 
 def build_store(
