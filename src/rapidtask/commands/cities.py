@@ -50,12 +50,18 @@ class ImportCity:
         print(f"{path}: {describe(city)}")
 
 
-@dataclass(frozen=True)
-class ListCities:
-    """List the cities there are: the generated ones, and those of a directory."""
+@dataclass(frozen=True, kw_only=True)
+class CityFiles:
+    """Where commands look for cities."""
 
     cities: str | None = None
     """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+
+
+@dataclass(frozen=True)
+class ListCities(CityFiles):
+    """List the cities there are: the generated ones, and those of a directory."""
+
     statistics: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure each city (loads them all)."""
 
@@ -73,13 +79,11 @@ class ListCities:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(CityFiles):
     """What the pictures of a city have in common."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
     """Name of a city, or a file."""
-    cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path | None = None
     """Where the picture goes; by default CITY.png (views: CITY_views.png)."""
     rules: Literal["paper", "release"] = "paper"
@@ -145,13 +149,11 @@ class ShowViews(Drawing):
 
 
 @dataclass(frozen=True)
-class RenderCity:
+class RenderCity(CityFiles):
     """Make the views of every street of a city, ahead of time, into a frame store (resumable)."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
     """Names of cities, "train", "held-out", or a file."""
-    cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path = Path("frames")
     """Directory of frame stores; each city gets one of its name."""
     which: Literal["all", "junctions"] = "all"

@@ -162,18 +162,16 @@ _build: Build
 
 def _start_worker(build: Build) -> None:
     global _build
-    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
     _build = build
+    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent is gone.
+    """End this worker when its parent is gone: one that is killed cannot tell its workers.
 
-    A parent that is killed cannot tell its workers, which would go on with the chunks they were given and
-    then wait for ever. What they leave half written is made again: no line of `done.txt` vouches for it.
+    What they leave half written is made again: no line of `done.txt` vouches for it.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 
