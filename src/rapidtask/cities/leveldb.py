@@ -122,8 +122,9 @@ def read_leveldb(path: Path) -> CityGraph:
         raise CityError(f"{path}: cannot be read as a LevelDB ({one_line(error)})") from error
     except WireError as error:
         raise CityError(f"{path}: the record of {CONNECTIVITY.decode()!r} is damaged ({error})") from error
+    lat, lng = places.T
     licence = "StreetLearn's terms of use"
-    return make_city(str(path), *places.T, edges, source="StreetLearn", licence=licence)
+    return make_city(str(path), lat, lng, edges, source="StreetLearn", licence=licence)
 
 
 def _parse_graph(
