@@ -1,4 +1,4 @@
-"""How fast street views are made, rendered and cropped, and how fast an agent learns from them.
+"""How fast street views are rendered, and how fast an agent learns from them.
 
     python benchmarks/views_bench.py
 
@@ -8,7 +8,6 @@ lengthen as much). A store is built by one process per CPU.
 
 from __future__ import annotations
 
-import io
 import os
 import time
 from collections.abc import Callable
@@ -16,15 +15,13 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image
 
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.cities.generated import generate_city
 from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.trainer import Trainer
-from rapidtask.views.panoramas import crop_view
-from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.streets import sample_pool
 from rapidtask.worlds.world import WorldPool
 
@@ -42,24 +39,6 @@ def frames_per_second(run: Callable[[], object], num_frames: int) -> str:
         processor.append(time.process_time() - started)
     by_clock, by_processor = num_frames / min(clocks), num_frames / min(processor)
     return f"{by_clock:7.1f} frames per second ({by_processor:.1f} per second of processor time)"
-
-
-def panorama_file() -> bytes:
-    """A panorama of the dataset's size as a JPEG: smooth, with some grain."""
-    generator = np.random.default_rng(0)
-    across = np.linspace(0, 2 * np.pi, 1664)
-    image = 128 + 60 * np.sin(across)[None, :, None] + generator.normal(0, 15, (832, 1664, 3))
-    buffer = io.BytesIO()
-    Image.fromarray(np.clip(image, 0, 255).astype(np.uint8)).save(buffer, "JPEG", quality=90)
-    return buffer.getvalue()
-
-
-def crop_all(file: bytes, num_views: int) -> None:
-    """Decode a panorama once for every three views, as at a junction, and crop."""
-    for i in range(num_views):
-        if i % 3 == 0:
-            panorama = np.asarray(Image.open(io.BytesIO(file)).convert("RGB"))
-        crop_view(panorama, 0.1 * i)
 
 
 def pixel_training_rate(num_envs: int = 4, episode_steps: int = 50) -> float:
@@ -99,9 +78,6 @@ def main() -> None:
         source.make(chosen[:2])
         rate = frames_per_second(lambda source=source, chosen=chosen: source.make(chosen), NUM_VIEWS)
         print(f"rendered, {name:10}: {rate}; scene built in {built:.1f} s")
-    file = panorama_file()
-    rate = frames_per_second(lambda: crop_all(file, 60), 60)
-    print(f"cropped, 1664x832 JPEG: {rate}")
     print(f"pixel training, EPN, 4 environments of 50 steps: {pixel_training_rate():.1f} steps per second")
 
 

@@ -32,7 +32,6 @@ SMALL = {
     "rapidtask experiment streetlearn": "--episodes 4 --only neighbourhoods",
     "rapidtask agents": "--world.size 2 --world.episode-steps 6 --batch-size 2",
     "rapidtask watch": "",
-    "rapidtask play": "",
     "rapidtask cities import": "",
     "rapidtask cities list": "",
     "rapidtask cities show": "",

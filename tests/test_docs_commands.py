@@ -3,7 +3,6 @@
 Which, and how, is decided in documented_commands.py.
 """
 
-import io
 import json
 import re
 import runpy
@@ -102,11 +101,10 @@ def give(request, text: str, folder: Path) -> None:
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty working directory, a browser that opens nothing, a player who presses four keys."""
+    """An empty working directory and a browser that opens nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     monkeypatch.setattr("webbrowser.open", lambda address: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("wd q"))
     return tmp_path
 
 

@@ -26,7 +26,6 @@ COMMANDS: dict[str, str] = {
     "sweep": "Search hyper-parameters with many runs, in one process or many.",
     "experiment": "Write an experiment's tables and figures.",
     "watch": "Write one HTML file that shows an episode, and open it.",
-    "play": "Play the game yourself.",
     "cities": "Import, list, show and render the cities that street worlds are sampled from.",
     "agents": "List the pretrained agents, and what each kind costs in a world.",
 }

@@ -110,5 +110,5 @@ def test_fuzz_streetlearn_records(tmp_path, data, record):
 
     for message in (data, streetlearn_graph(with_places=False)):
         with contextlib.suppress(leveldb.WireError, CityError):
-            graph = leveldb._parse_graph(tmp_path, message, Database())
-            is_valid(make_city("panoramas", graph.lat, graph.lng, graph.edges))
+            places, edges = leveldb._parse_graph(tmp_path, message, Database())
+            is_valid(make_city("panoramas", *places.T, edges))

@@ -44,7 +44,7 @@ def test_only_learning_defaults_to_training_cities():
         for name, command in {name: command_class(name) for name in COMMANDS}.items()
         if "world" in command.__dataclass_fields__
     }
-    assert (cities["train"], cities["evaluate"], cities["play"]) == ("train", "held-out", "held-out")
+    assert (cities["train"], cities["evaluate"], cities["watch"]) == ("train", "held-out", "held-out")
 
 
 def test_a_city_by_file(capsys, tmp_path):

@@ -8,7 +8,6 @@ from rapidtask.draw.canvas import AGENT, GOAL, TRAIL
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import Episode
 from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.envs.scene import scene_of
 from rapidtask.worlds import WorldError, make_pool, make_torus, make_world
 
 UP, DOWN, LEFT, RIGHT, COLLECT = range(5)
@@ -124,7 +123,7 @@ def test_scenes_follow_an_episode():
     episode.start(0)
     places = []
     for _ in range(5):
-        drawn = rows_of(render_ansi(scene_of(episode), color=False))
+        drawn = rows_of(render_ansi(episode.scene(), color=False))
         places.append(next((x, row) for row in range(4) for x in range(4) if "[" in drawn[row][x]))
         episode.step(UP)
     column, row = places[0]
@@ -132,17 +131,17 @@ def test_scenes_follow_an_episode():
 
     episode.start(0)
     while episode.goals == 0:  # sweep the grid: three steps right, one up
-        scene_before = scene_of(episode)
+        scene_before = episode.scene()
         if scene_before.state == scene_before.goal:
             episode.step(COLLECT)
         else:
-            episode.step(UP if episode.steps % 4 == 3 else RIGHT)
+            episode.step(UP if int(episode.state.steps) % 4 == 3 else RIGHT)
     assert len(scene_before.trail) > 1
-    scene_after = scene_of(episode)
+    scene_after = episode.scene()
     assert scene_after.goals == 1
     assert scene_after.trail == (scene_after.state,)
     episode.step(COLLECT)  # not at the goal: nothing moves
-    assert scene_of(episode).trail == (scene_after.state,)
+    assert episode.scene().trail == (scene_after.state,)
 
 
 def test_symbols_are_different_and_equally_wide():
@@ -159,4 +158,4 @@ def test_worlds_without_a_grid_are_refused():
     episode.start(0)
     for render in (render_ansi, render_rgb):
         with pytest.raises(WorldError, match="torus_size"):
-            render(scene_of(episode))
+            render(episode.scene())

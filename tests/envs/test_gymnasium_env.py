@@ -14,7 +14,6 @@ import rapidtask  # noqa: F401  (registers the ids)
 from rapidtask.envs import episode
 from rapidtask.envs.gymnasium_env import RapidTaskEnv, RapidTaskVectorEnv
 from rapidtask.envs.registry import MemoryPlanning
-from rapidtask.envs.scene import scene_of
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import make_memory_planning
 
@@ -131,11 +130,11 @@ def test_seeds_make_worlds_and_no_seed_makes_new_ones():
     labels = set()
     for seed in range(8):
         env.reset(seed=seed)
-        labels.add(scene_of(env.unwrapped._episode).labels)
+        labels.add(env.unwrapped._episode.scene().labels)
     assert len(labels) == 8
     env.reset(seed=2**40 + 1)  # as large as Gymnasium allows
     unseeded = [make(), make()]
-    scenes = [(e.reset(), scene_of(e.unwrapped._episode).labels)[1] for e in unseeded]
+    scenes = [(e.reset(), e.unwrapped._episode.scene().labels)[1] for e in unseeded]
     assert scenes[0] != scenes[1]
 
 

@@ -17,7 +17,6 @@ from rapidtask.draw.text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.episode import Episode
-from rapidtask.envs.scene import scene_of
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.worlds.world import WorldError
@@ -111,7 +110,7 @@ def episode_with_different_nodes():
     episode = Episode(StreetLearn(**OPTIONS).make())
     for seed in range(50):
         episode.start(seed)
-        scene = scene_of(episode)
+        scene = episode.scene()
         assert scene.streets is not None
         tail = scene.streets.tail[scene.world]
         city = scene.streets.cities[0]
@@ -149,7 +148,7 @@ def test_text_shows_agent_and_goal_with_north_at_the_top():
         if episode.goals:
             break
     else:
-        assert "\x1b[94m" in render_ansi(scene_of(episode))
+        assert "\x1b[94m" in render_ansi(episode.scene())
     assert "\x1b[94m" not in colored
 
 
@@ -181,13 +180,13 @@ def test_every_pool_is_drawn_that_has_its_places():
     for environment in environments:
         episode = Episode(environment)
         episode.start(0)
-        places = scene_of(episode).streets
+        places = episode.scene().streets
         np.testing.assert_array_equal(places.num_states, environment.pool.worlds.num_states)
-        pictures.append(render_rgb(scene_of(episode)))
+        pictures.append(render_rgb(episode.scene()))
     assert not np.array_equal(*pictures)
     # Compiled code has the tables alone: pools of different places are one kind of input.
     assert len({jax.tree.structure(environment) for environment in environments}) == 1
     copy = Episode(jax.tree.map(lambda table: table, environments[0]))
     copy.start(0)
     with pytest.raises(WorldError, match="cannot be drawn"):
-        render_rgb(scene_of(copy))
+        render_rgb(copy.scene())

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fake_runs import write_run
 from rapidtask.cli import main
-from rapidtask.commands.ladder import train
+from rapidtask.commands.experiment import train
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.experiments.figure import NotAvailable

@@ -12,10 +12,8 @@ from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE, Camera
-from rapidtask.views.light import make_light
-from rapidtask.views.renderer import VERSION, cast_layers, render_view
-from rapidtask.views.scene import heading_between, make_scene
-from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.renderer import VERSION, RenderedFrames, cast_layers, render_view
+from rapidtask.views.scene import heading_between, make_light, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import sample_pool
@@ -82,7 +80,7 @@ def test_walls_stand_in_no_street():
     plan, walls = scene.plan, scene.walls
     for share in (0.25, 0.5, 0.75):
         points = walls.start + share * (walls.end - walls.start)
-        _, near = scene.piece_tree.query(points, k=12)
+        _, near = scene.plan.tree.query(points, k=12)
         step = points[:, None] - plan.nodes[plan.piece_ends[near, 0]]
         along = (step * plan.direction[near]).sum(-1)
         across = np.abs((step * plan.normal[near]).sum(-1))

@@ -7,9 +7,8 @@ from rapidtask.cities.loaders import load_city
 from rapidtask.views.camera import ACROSS, EYE, SIDE, UP, Camera, WallHits
 from rapidtask.views.frame_build import build_store
 from rapidtask.views.houses import shade_facades
-from rapidtask.views.renderer import cast_layers
+from rapidtask.views.renderer import RenderedFrames, cast_layers
 from rapidtask.views.scene import make_scene
-from rapidtask.views.sources import RenderedFrames
 from rapidtask.worlds.frame_store import FrameError, graph_fingerprint
 
 pytest.importorskip("osmium")

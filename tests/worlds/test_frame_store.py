@@ -14,7 +14,7 @@ import pytest
 from rapidtask.cities.city_graph import make_city
 from rapidtask.views import frame_build
 from rapidtask.views.frame_build import build_store, select_half_edges
-from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.frame_store import CHUNK, FrameError, FrameStore
 
 
@@ -27,7 +27,7 @@ def long_street(num_nodes=220, name="long", shift=0.0):
 class Painted:
     """Frames that say which half-edge they are of; it can be told to fail, and counts what it made."""
 
-    kind, version, hour, parallel = "rendered", "painted 1", None, True
+    version, hour = "painted 1", None
 
     def __init__(self, city, fail_at=None):
         self.city, self.fail_at, self.made = city, fail_at, []

@@ -36,7 +36,12 @@ class CityEntry:
 
     def load(self) -> CityGraph:
         """Load or generate it; kept in memory."""
-        return generate_city(self.name) if self.path is None else load_once(self.path)
+        if self.path is None:
+            return generate_city(self.name)
+        try:
+            return _load(self.path, self.path.resolve(), self.path.stat().st_mtime_ns)
+        except OSError as error:
+            raise CityError(f"{self.path}: cannot be read ({error.strerror})") from error
 
 
 def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | None:
@@ -52,11 +57,7 @@ def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | 
 
 
 def list_cities(directory: str | os.PathLike[str] | None = None) -> list[CityEntry]:
-    """All cities: generated ones first, then the files of the directory, by name.
-
-    Raises:
-        CityError: if a file has the name of another city: which of the two is meant would not be clear.
-    """
+    """All cities: generated ones first, then the files of the directory, by name; no name twice."""
     entries = [CityEntry(name, None, name == HELD_OUT) for name in PLANS]
     found = cities_directory(directory)
     names = {entry.name: Path("(generated)") for entry in entries}
@@ -101,13 +102,7 @@ def select_cities(name: str, directory: str | os.PathLike[str] | None = None) ->
 def load_cities(
     name: str, directory: str | os.PathLike[str] | None = None, *, training: bool = False
 ) -> tuple[CityGraph, ...]:
-    """Load the cities a name stands for.
-
-    Args:
-        name: "train", "held-out", names of cities, or a file.
-        directory: where city files are; by default see `cities_directory`.
-        training: whether an agent will learn on them: then a held-out city is refused.
-    """
+    """Load the cities a name stands for; for training, a held-out city is refused."""
     chosen = select_cities(name, directory)
     for entry in chosen:
         if training and entry.held_out:
@@ -119,11 +114,3 @@ def load_cities(
 def _load(path: Path, place: Path, modified: int) -> CityGraph:
     del place, modified  # only part of the key: a file that moved or changed is loaded again
     return load_city(path)
-
-
-def load_once(path: Path) -> CityGraph:
-    """Load a file, or take it from memory if it has not changed since."""
-    try:
-        return _load(path, path.resolve(), path.stat().st_mtime_ns)
-    except OSError as error:
-        raise CityError(f"{path}: cannot be read ({error.strerror})") from error

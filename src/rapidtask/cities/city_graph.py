@@ -101,21 +101,11 @@ def make_city(
     source: str = "",
     licence: str = "",
 ) -> CityGraph:
-    """Build a checked city graph.
+    """Build a checked city graph of nodes `[N]` in degrees and street pieces `[E, 2]` between their numbers.
 
     Edges from a node to itself and repeated edges are dropped. Of a graph in several parts the largest is
     kept and `notes` says what was left out: a file cut from a larger map nearly always has such crumbs.
-
-    Args:
-        name: the city's name, or its file; every error names it.
-        lat: `[N]` latitudes in degrees, -90 to 90.
-        lng: `[N]` longitudes in degrees, -180 to 360.
-        edges: `[E, 2]` node numbers of each street piece.
-        source: where the streets come from.
-        licence: licence of the street data.
-
-    Raises:
-        CityError: if there is no street graph in the arrays.
+    Errors name the city by its name, which may be that of its file.
     """
     lat, lng = np.asarray(lat, np.float64), np.asarray(lng, np.float64)
     edges = np.asarray(edges)
@@ -144,17 +134,11 @@ def make_city(
     if len(edges) == 0:
         raise CityError(f"{name}: every edge joins a node with itself")
 
-    labels = connected_parts(len(lat), edges)
-    sizes = np.bincount(labels)
-    notes = ()
-    if len(sizes) > 1:
-        keep = labels == sizes.argmax()
-        notes = (f"kept the largest of {len(sizes)} unconnected parts: {keep.sum()} of {len(lat)} nodes",)
-        renumbered = np.cumsum(keep) - 1
-        lat, lng, edges = lat[keep], lng[keep], renumbered[edges[keep[edges[:, 0]]]]
+    num_parts, keep, edges = largest_part(len(lat), edges)
+    left_out = f"kept the largest of {num_parts} unconnected parts: {keep.sum()} of {len(lat)} nodes"
+    lat, lng = lat[keep], lng[keep]
 
-    tails = np.concatenate([edges[:, 0], edges[:, 1]])
-    heads = np.concatenate([edges[:, 1], edges[:, 0]])
+    tails, heads = np.concatenate([edges, edges[:, ::-1]]).T
     bearings = great_circle_bearing(lat[tails], lng[tails], lat[heads], lng[heads])
     order = np.lexsort((heads, bearings, tails))
     return CityGraph(
@@ -166,7 +150,7 @@ def make_city(
         bearings=bearings[order],
         source=source,
         licence=licence,
-        notes=notes,
+        notes=(left_out,) if num_parts > 1 else (),
     )
 
 
@@ -200,3 +184,10 @@ def connected_parts(num_nodes: int, edges: Int[np.ndarray, "E 2"]) -> Int[np.nda
     """Number of the connected part that each node belongs to."""
     joined = coo_array((np.ones(len(edges)), edges.T), shape=(num_nodes, num_nodes))
     return connected_components(joined, directed=False)[1]
+
+
+def largest_part(num_nodes: int, edges: Int[np.ndarray, "E 2"]) -> tuple[int, np.ndarray, np.ndarray]:
+    """How many connected parts there are; which nodes the largest has; its edges, their nodes renumbered."""
+    labels = connected_parts(num_nodes, edges)
+    keep = labels == np.bincount(labels).argmax()
+    return labels.max() + 1, keep, (np.cumsum(keep) - 1)[edges[keep[edges[:, 0]]]]

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import KDTree
 
-from rapidtask.cities.city_graph import CityError, CityGraph
+from rapidtask.cities.city_graph import CityError, CityGraph, largest_part
 from rapidtask.cities.point_patterns import PATTERNS, river_line
 from rapidtask.cities.spacing import city_from_lines
 from rapidtask.cities.statistics import compute_statistics
@@ -25,7 +25,6 @@ from rapidtask.cities.street_mesh import (
     cross_river,
     edge_lengths,
     join_neighbours,
-    keep_largest_part,
     merge_close,
     thin_out,
 )
@@ -107,7 +106,8 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     for river in rivers:
         edges = cross_river(points, edges, river, width, plan.num_bridges, generator)
     edges = edges[edge_lengths(points, edges) < 420]
-    points, edges = keep_largest_part(points, edges)
+    _, keep, edges = largest_part(len(points), edges)
+    points = points[keep]
     # Each dead end will bring a T-junction, which lowers the share of crossings.
     degree_4 = plan.degree_4 / (1 - 2 * plan.dead_ends)
     edges = thin_out(points, edges, degree_4, generator)

@@ -28,9 +28,7 @@ READERS = {
 def load_city(path: str | os.PathLike[str]) -> CityGraph:
     """Load a city from a GEXF, GraphML or OpenStreetMap file, or a StreetLearn LevelDB directory.
 
-    Raises:
-        CityError: one line naming the file and what is wrong with it; nothing else is ever raised for a
-            bad file.
+    Whatever is wrong with the file, the error is a CityError of one line that names it.
     """
     path = Path(path)
     if not path.exists():

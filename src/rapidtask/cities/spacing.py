@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rapidtask.cities.city_graph import CityGraph, great_circle_distance, make_city
-from rapidtask.cities.streets import trace_streets
+from rapidtask.cities.streets import follow_street
 
 SPACING = 20.0
 """Metres between neighbouring nodes."""
@@ -21,31 +21,19 @@ def space_evenly(city: CityGraph) -> CityGraph:
     Growing a neighbourhood counts nodes, so a city drawn with few nodes on straight streets and many on
     bends would be sampled unevenly.
     """
-    streets = trace_streets(city)
-    starts = np.flatnonzero((city.degree[city.tails] != 2) & (streets.end >= 0))
-    if len(starts) == 0:
+    tails, heads = (part[city.degree[city.tails] != 2].tolist() for part in (city.tails, city.neighbours))
+    paths = [follow_street(city, tail, head) for tail, head in zip(tails, heads, strict=True)]
+    if not paths:
         return city
-    heads, tails, offsets, degree = city.neighbours, city.tails, city.offsets, city.degree
-    paths = []
-    for half_edge in starts.tolist():
-        path = [int(tails[half_edge]), int(heads[half_edge])]
-        while degree[path[-1]] == 2:
-            one, other = heads[offsets[path[-1]] : offsets[path[-1]] + 2].tolist()
-            path.append(other if one == path[-2] else one)
-        # Each street is met from both ends, a loop from both of its.
-        if (path[0], path[1]) <= (path[-1], path[-2]):
-            paths.append(path)
-    kept = np.flatnonzero(degree != 2)
-    number = np.full(city.num_nodes, -1)
-    number[kept] = np.arange(len(kept))
-    lines = [(city.lat[path], city.lng[path]) for path in paths]
+    # Each street is met from both ends, a loop from both of its.
+    paths = [path for path in paths if (path[0], path[1]) <= (path[-1], path[-2])]
+    kept = city.degree != 2
+    number = np.cumsum(kept) - 1
     ends = [(int(number[path[0]]), int(number[path[-1]])) for path in paths]
-    return dataclasses.replace(
-        city_from_lines(
-            city.name, city.lat[kept], city.lng[kept], ends, lines, source=city.source, licence=city.licence
-        ),
-        notes=city.notes,
-    )  # fmt: skip
+    lines = [(city.lat[path], city.lng[path]) for path in paths]
+    about = {"source": city.source, "licence": city.licence}
+    spaced = city_from_lines(city.name, city.lat[kept], city.lng[kept], ends, lines, **about)
+    return dataclasses.replace(spaced, notes=city.notes)
 
 
 def city_from_lines(
@@ -54,20 +42,12 @@ def city_from_lines(
     lng: np.ndarray,
     ends: Sequence[tuple[int, int]],
     lines: Sequence[tuple[np.ndarray, np.ndarray]],
-    *,
-    source: str = "",
-    licence: str = "",
+    **about: str,
 ) -> CityGraph:
-    """Build a city from its junctions and the lines of the streets between them.
+    """Build a city from its junctions `[J]` and the lines of the streets between them.
 
-    Args:
-        name: the city's name.
-        lat: `[J]` latitude of each junction or dead end.
-        lng: `[J]` longitude.
-        ends: for each street the numbers of its two ends (equal for a loop).
-        lines: for each street the latitudes and longitudes of its points, both ends included.
-        source: where the streets come from.
-        licence: licence of the street data.
+    Each street has the numbers of its two `ends` (equal for a loop), and a line: the latitudes and longitudes
+    of its points, both ends included. Source and licence of the streets go to `make_city`.
     """
     all_lat, all_lng = [np.asarray(lat, float)], [np.asarray(lng, float)]
     edges: list[tuple[int, int]] = []
@@ -87,9 +67,7 @@ def city_from_lines(
         edges += itertools.pairwise([start, *range(count, count + num_pieces - 1), end])
         count += num_pieces - 1
     joined = np.array(edges, np.int64).reshape(-1, 2)
-    return make_city(
-        name, np.concatenate(all_lat), np.concatenate(all_lng), joined, source=source, licence=licence
-    )
+    return make_city(name, np.concatenate(all_lat), np.concatenate(all_lng), joined, **about)
 
 
 def _pieces(lines: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:

@@ -41,8 +41,8 @@ def compute_statistics(city: CityGraph) -> CityStatistics:
     degree = city.degree[city.degree != 2]
     tails = city.tails
     streets = trace_streets(city)
-    # Every street is met once from each end; its reverse begins where its last half-edge is turned around.
-    begins = (city.degree[tails] != 2) & (streets.end >= 0)
+    # Every street is met once from each end.
+    begins = city.degree[tails] != 2
     start, end, length = tails[begins], streets.end[begins], streets.length[begins]
     lat, lng = city.lat, city.lng
     straight = great_circle_distance(lat[start], lng[start], lat[end], lng[end])

@@ -8,11 +8,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import Delaunay, KDTree
 
-from rapidtask.cities.city_graph import connected_parts
 from rapidtask.cities.point_patterns import Points
 
 Edges = Int[np.ndarray, "E 2"]
-
 
 LARGEST_ANGLE = 88.0
 """Degrees: an edge goes if a third point sees it under a larger angle."""
@@ -45,28 +43,11 @@ def edge_lengths(points: Points, edges: Edges) -> Float[np.ndarray, " E"]:
     return np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
 
 
-def keep_largest_part(points: Points, edges: Edges) -> tuple[Points, Edges]:
-    """Leave out what is not connected with the rest."""
-    labels = connected_parts(len(points), edges)
-    keep = labels == np.bincount(labels).argmax()
-    number = np.cumsum(keep) - 1
-    return points[keep], number[edges[keep[edges[:, 0]]]]
-
-
 def cross_river(
     points: Points, edges: Edges, river: Float[np.ndarray, "R 2"], width: float, num_bridges: int,
     generator: np.random.Generator,
 ) -> Edges:  # fmt: skip
-    """Remove the edges that cross a river, except a few bridges spread along it.
-
-    Args:
-        points: where junctions are; none should be in the water.
-        edges: streets.
-        river: the river's line, its points close together.
-        width: metres.
-        num_bridges: how many crossings stay.
-        generator: chooses the bridges.
-    """
+    """Remove the edges that cross a river (a line of points close together), except bridges along it."""
     middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
     banks = KDTree(river)
     sides = []

@@ -49,3 +49,12 @@ def trace_streets(city: CityGraph) -> Streets:
         step = step[step]
     end = np.where(city.degree[heads[last]] == 2, -1, heads[last])
     return Streets(end=end.astype(np.int32), last=last.astype(np.int32), length=length_to)
+
+
+def follow_street(city: CityGraph, start: int, head: int) -> list[int]:
+    """The nodes of a street from a half-edge on, to a junction, a dead end, or around a ring to the start."""
+    path = [start, head]
+    while city.degree[path[-1]] == 2 and path[-1] != start:
+        one, other = city.neighbours[city.offsets[path[-1]] :][:2].tolist()
+        path.append(other if one == path[-2] else one)
+    return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import timeit
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from rapidtask.agents import AGENTS
 from rapidtask.agents.agent import Agent, AgentConfig
 from rapidtask.envs.environment import Environment, EnvironmentSpec, TimeStep
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
-from rapidtask.errors import InputError
+from rapidtask.errors import check_positive
 from rapidtask.evaluation.play import episode_keys, play_batch
 from rapidtask.evaluation.report import make_table
 from rapidtask.learning.config import epn_for
@@ -56,8 +56,7 @@ class Agents:
 
     def run(self) -> None:
         """Measure every agent and print."""
-        if self.batch_size < 1:
-            raise InputError(f"--batch-size is {self.batch_size}, expected at least 1")
+        check_positive(self, "batch_size")
         Console().print(pretrained_table(list_pretrained()))
         environment = self.world.make()
         spec = environment.spec
@@ -94,14 +93,8 @@ def pretrained_table(cards: Sequence[Card]) -> Table:
     for card in cards:
         scores = card.scores.get("sampled", {})
         goals, share = scores.get("goals_per_episode"), scores.get("oracle_share_last_third")
-        table.add_row(
-            card.name,
-            card.recipe,
-            f"{card.steps:,}",
-            f"{card.minutes:.0f}",
-            "–" if goals is None else f"{goals:.2f}",
-            "–" if share is None else f"{share:.1%}",
-        )
+        shown = ("–" if goals is None else f"{goals:.2f}", "–" if share is None else f"{share:.1%}")
+        table.add_row(card.name, card.recipe, f"{card.steps:,}", f"{card.minutes:.0f}", *shown)
     return table
 
 
@@ -162,10 +155,5 @@ def step_flops(agent: Agent, timesteps: TimeStep, frames: jax.Array | None = Non
 
 def best_seconds(run) -> float:
     """Seconds of the fastest of a few calls; the first one compiles and is not counted."""
-    jax.block_until_ready(run())
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        jax.block_until_ready(run())
-        times.append(time.perf_counter() - start)
+    _, *times = timeit.repeat(lambda: jax.block_until_ready(run()), number=1, repeat=1 + REPEATS)
     return min(times)

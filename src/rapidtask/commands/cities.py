@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,8 +13,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, CityEntry, list_cities, select_cities
-from rapidtask.cities.city_graph import CityError
+from rapidtask.cities.catalogue import DEFAULT_DIRECTORY, list_cities, select_cities
+from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
@@ -46,41 +46,44 @@ class ImportCity:
         except OSError as error:
             raise CityError(f"--out: {self.out}: cannot be written ({error.strerror or error})") from error
         for note in city.notes:
-            say(f"warning: {self.source}: {note}", Console(stderr=True))
-        say(f"{path}: {describe(compute_statistics(city))}")
+            print(f"warning: {self.source}: {note}", file=sys.stderr)
+        print(f"{path}: {describe(city)}")
 
 
-@dataclass(frozen=True)
-class ListCities:
-    """List the cities there are: the generated ones, and those of a directory."""
+@dataclass(frozen=True, kw_only=True)
+class CityFiles:
+    """Where commands look for cities."""
 
     cities: str | None = None
     """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+
+
+@dataclass(frozen=True)
+class ListCities(CityFiles):
+    """List the cities there are: the generated ones, and those of a directory."""
+
     statistics: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure each city (loads them all)."""
 
     def run(self) -> None:
         """Print a table."""
         table = Table("city", "group", "source")
-        for title in COLUMNS if self.statistics else ():
-            table.add_column(title, justify="right")
         for entry in list_cities(self.cities):
             group = "held-out" if entry.held_out else "train"
             row = [entry.name, group, "generated" if entry.path is None else entry.path.name]
-            if self.statistics:
-                row += columns(compute_statistics(entry.load())).values()
-            table.add_row(*row)
+            measured = columns(compute_statistics(entry.load())) if self.statistics else {}
+            for title in () if table.rows else measured:
+                table.add_column(title, justify="right")
+            table.add_row(*row, *measured.values())
         Console().print(table)
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Drawing(CityFiles):
     """What the pictures of a city have in common."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
     """Name of a city, or a file."""
-    cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
     out: Path | None = None
     """Where the picture goes; by default CITY.png (views: CITY_views.png)."""
     rules: Literal["paper", "release"] = "paper"
@@ -90,12 +93,12 @@ class Drawing:
     seed: int = 0
     """Seed of the neighbourhood."""
 
-    def entry(self) -> CityEntry:
+    def load(self) -> CityGraph:
         """The one city that the name stands for."""
         (entry, *more) = select_cities(self.city, self.cities)
         if more:
             raise CityError(f"{self.city}: stands for {1 + len(more)} cities; name one")
-        return entry
+        return entry.load()
 
     def neighbourhoods(self) -> NeighbourhoodOptions:
         """Which neighbourhoods are drawn."""
@@ -117,13 +120,13 @@ class ShowCity(Drawing):
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        city = self.entry().load()
+        city = self.load()
         # Here, because matplotlib takes its time and no other command needs it.
         from rapidtask.draw.maps import draw_city
 
         out = self.save(draw_city(city, self.neighbourhoods(), self.seed), f"{city.name}.png", 100)
-        say(f"{city.name}: {describe(compute_statistics(city))}")
-        say(f"map: {out}")
+        print(f"{city.name}: {describe(city)}")
+        print(f"map: {out}")
 
 
 @dataclass(frozen=True)
@@ -137,47 +140,42 @@ class ShowViews(Drawing):
 
     def run(self) -> None:
         """Draw, save, and say where."""
-        entry = self.entry()
+        city = self.load()
         # Here, because matplotlib and the worlds (JAX) take their time.
         from rapidtask.views.contact_sheet import sheet_of_city
 
-        sheet = sheet_of_city(entry, self.neighbourhoods(), self.seed, frames=self.frames, hour=self.hour)
-        say(f"views: {self.save(sheet, f'{entry.load().name}_views.png', 90)}")
+        sheet = sheet_of_city(city, self.neighbourhoods(), self.seed, self.frames, self.hour)
+        print(f"views: {self.save(sheet, f'{city.name}_views.png', 90)}")
 
 
 @dataclass(frozen=True)
-class RenderCity:
+class RenderCity(CityFiles):
     """Make the views of every street of a city, ahead of time, into a frame store (resumable)."""
 
     city: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="CITY")]
-    """Names of cities, "train", "held-out", or a file; panoramas are cropped if it has them."""
-    cities: str | None = None
-    """Directory of city files; by default that of the variable RAPIDTASK_CITIES, or ./cities."""
+    """Names of cities, "train", "held-out", or a file."""
     out: Path = Path("frames")
     """Directory of frame stores; each city gets one of its name."""
     which: Literal["all", "junctions"] = "all"
     """Views from all nodes, or (enough for release rules) only from junctions and dead ends."""
-    hour: float | None = None
-    """Hour of the day of rendered views, 5 to 21; by default 10.5."""
+    hour: float = 10.5
+    """Hour of the day, 5 to 21."""
     workers: int | None = None
     """Processes; by default one per CPU."""
 
     def run(self) -> None:
         """Build or finish the stores, and say where they are."""
         from rapidtask.views.frame_build import build_store
-        from rapidtask.views.sources import choose_source
+        from rapidtask.views.renderer import RenderedFrames
 
         workers = os.cpu_count() or 1 if self.workers is None else self.workers
         if workers < 1:
             raise CityError(f"--workers: {workers}, expected at least 1")
         for entry in select_cities(self.city, self.cities):
-            source = choose_source(entry, self.hour)
-            if self.workers not in (None, 1) and not source.parallel:
-                raise CityError(f"--workers: one process reads the panoramas of {entry.name}")
-            console = Console(stderr=True)
+            source, console = RenderedFrames(entry.load(), self.hour), Console(stderr=True)
             store = build_store(source, self.out, which=self.which, workers=workers, console=console)
             size = store.frames.nbytes / 1e6
-            say(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
+            print(f"{store.path}: {len(store)} frames, {size:.0f} MB, {store.info.renderer}")
 
 
 @dataclass(frozen=True)
@@ -198,34 +196,25 @@ class Cities:
         self.command.run()
 
 
-COLUMNS: dict[str, Callable[[CityStatistics], str]] = {
-    "nodes": lambda of: f"{of.num_nodes}",
-    "crossings": lambda of: f"{of.num_intersections}",
-    "dead ends": lambda of: f"{of.dead_ends:.0%}",
-    "degree 3": lambda of: f"{of.degree_3:.0%}",
-    "degree 4": lambda of: f"{of.degree_4:.0%}",
-    "lengths": lambda of: "/".join(f"{length:.0f}" for length in of.street_length_quartiles),
-    "circuity": lambda of: f"{of.circuity:.3f}",
-    "entropy": lambda of: f"{of.orientation_entropy:.2f}",
-}
-"""What is told about a city, by the titles of the table."""
+def columns(of: CityStatistics) -> dict[str, str]:
+    """A city's row of the table, by the titles of its columns."""
+    return {
+        "nodes": f"{of.num_nodes}",
+        "crossings": f"{of.num_intersections}",
+        "dead ends": f"{of.dead_ends:.0%}",
+        "degree 3": f"{of.degree_3:.0%}",
+        "degree 4": f"{of.degree_4:.0%}",
+        "lengths": "/".join(f"{length:.0f}" for length in of.street_length_quartiles),
+        "circuity": f"{of.circuity:.3f}",
+        "entropy": f"{of.orientation_entropy:.2f}",
+    }
 
 
-def columns(statistics: CityStatistics) -> dict[str, str]:
-    """A city's row of the table."""
-    return {title: show(statistics) for title, show in COLUMNS.items()}
-
-
-def describe(statistics: CityStatistics) -> str:
+def describe(city: CityGraph) -> str:
     """A city in one line."""
-    shown = columns(statistics)
+    of = compute_statistics(city)
     return (
-        f"{shown['nodes']} nodes, {shown['crossings']} intersections, {statistics.num_streets} streets "
-        f"(quartiles {shown['lengths']} m), dead ends {shown['dead ends']}, degree 3 {shown['degree 3']}, "
-        f"degree 4 {shown['degree 4']}, circuity {shown['circuity']}, orientation entropy {shown['entropy']}"
-    )
-
-
-def say(line: str, console: Console | None = None) -> None:
-    """Print a line as it is."""
-    (console or Console()).print(line, highlight=False, soft_wrap=True)
+        "{nodes} nodes, {crossings} intersections, {streets} streets (quartiles {lengths} m), dead ends "
+        "{dead ends}, degree 3 {degree 3}, degree 4 {degree 4}, circuity {circuity}, orientation entropy "
+        "{entropy}"
+    ).format(streets=of.num_streets, **columns(of))

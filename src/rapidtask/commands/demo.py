@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from rapidtask.commands.watch import world_title
-from rapidtask.errors import InputError
+from rapidtask.commands.watch import episode_page
+from rapidtask.errors import check_positive
 from rapidtask.evaluation import Scores
 from rapidtask.evaluation.report import scores_table
 from rapidtask.experiments import streets
@@ -25,8 +25,6 @@ from rapidtask.experiments.results import make_result
 from rapidtask.policies import POLICIES
 from rapidtask.runs.checkpoint import write_atomically
 from rapidtask.runs.provenance import describe_commit, describe_machine, today
-from rapidtask.viewer import make_page, record_episode
-from rapidtask.viewer.world_map import render_street_views
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +92,7 @@ class Demo:
 
     def run(self) -> None:
         """Evaluate, print the tables, write the report."""
-        if self.episodes < 1:
-            raise InputError(f"--episodes is {self.episodes}, expected at least 1")
+        check_positive(self, "episodes")
         began = time.perf_counter()
         with Console(stderr=True).status("reading agents") as status:
             sections = [self.section(domain, status.update) for domain in DOMAINS]
@@ -123,15 +120,16 @@ class Demo:
         evaluations.agents = {label: evaluations.agents[label] for label in evaluations.main_agents}
         scores = [evaluations.scores(name) for name in (*evaluations.agents, *domain.references)]
         watched = choose_watched(evaluations, scores)
-        say(f"{' and '.join(watched)}: an episode")
-        page = self.out / f"{domain.name}.html"
-        write_atomically(page, episode_page(evaluations, watched).encode())
+        world, policies = domain.world, {name: evaluations.policy(name, domain.world) for name in watched}
+        page = episode_page(world, world.make(), policies, self.seed, say=say, played=episodes)
+        file = f"{domain.name}.html"
+        write_atomically(self.out / file, page.encode())
         return Section(
             domain.title,
             domain.introduction,
             missing_notes(domain.name, evaluations),
             scores,
-            page.name,
+            file,
             f"Episode 0 of seed {self.seed}, not chosen: {' and '.join(watched)} in the same world.",
             [make_result(figure, evaluations, "rapidtask demo") for figure in domain.figures],
         )
@@ -145,24 +143,6 @@ def choose_watched(evaluations: Evaluations, all_scores: list[Scores]) -> list[s
         "EPN" if "EPN" in evaluations.agents else "hand-coded",
         best.policy if best is not None else "within-task",
     ]
-
-
-def episode_page(evaluations: Evaluations, names: list[str]) -> str:
-    """The first episode of each policy as a page of the viewer."""
-    world = evaluations.world
-    environment = world.make()
-    recordings = [
-        record_episode(
-            environment,
-            evaluations.policy(name, world),
-            name=name,
-            seed=evaluations.seed,
-            played=evaluations.episodes,
-        )
-        for name in names
-    ]
-    views = render_street_views(environment, int(recordings[0].episode.world))
-    return make_page(environment, recordings, title=world_title(world), views=views)
 
 
 def missing_notes(domain: str, evaluations: Evaluations) -> list[str]:

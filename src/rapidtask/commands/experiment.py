@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
-from rapidtask.commands.ladder import Ladder
-from rapidtask.errors import InputError
-from rapidtask.experiments import grid, planner, streets
-from rapidtask.experiments.logged_runs import read_runs
+from rapidtask.commands.train import run_shown
+from rapidtask.errors import check_positive
+from rapidtask.experiments import figure, grid, planner, streets
+from rapidtask.experiments.logged_runs import LoggedRun, read_runs
+from rapidtask.experiments.planner import ladder
 from rapidtask.experiments.results import keep_sweeps, make_results
+from rapidtask.runs.distributed import split_cpu
+from rapidtask.runs.run import RunOptions
 
 EXPERIMENTS = {
     "memory-planning": grid.EXPERIMENT,
@@ -49,29 +53,64 @@ class Figures:
 
     def run(self) -> None:
         """Make the figures one after another."""
-        if self.episodes < 1:
-            raise InputError(f"--episodes is {self.episodes}, expected at least 1")
-        out = self.out or Path("results") / self.name
-        console = Console(stderr=True)
-        experiment = EXPERIMENTS[self.name]
+        check_positive(self, "episodes")
+        out, experiment = self.out or Path("results") / self.name, EXPERIMENTS[self.name]
         runs = read_runs(self.runs, experiment.domain)
-        with console.status("reading agents") as status:
-            evaluations = experiment.gather(
-                runs,
-                shipped=self.shipped,
-                episodes=self.episodes,
-                seed=self.seed,
-                frames=self.frames,
-                say=status.update,
-            )
-            for table in keep_sweeps(self.sweeps, out):
-                console.print(f"{table}: tried settings", highlight=False)
-            command = shlex.join(["rapidtask", *sys.argv[1:]])
-            for result in make_results(experiment, evaluations, out, command, self.only):
-                entry = result.entry
-                done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
-                console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
-        print(f"Results: {out / 'README.md'}")
+        for table in keep_sweeps(self.sweeps, out):
+            print(f"{table}: tried settings", file=sys.stderr)
+
+        def gather(say: Callable[[str], None]) -> Any:
+            settings = {"episodes": self.episodes, "seed": self.seed, "frames": self.frames, "say": say}
+            return experiment.gather(runs, shipped=self.shipped, **settings)
+
+        write_results(experiment, gather, out, self.only)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """Compare EPNs from the paper's to ours, one change at a time: the figure of the runs in a folder."""
+
+    runs: Path = Path("runs/ladder")
+    """Folder of the runs; each is known by its options, whatever its own folder is called."""
+    steps: int = 250_000
+    """Environment steps of every run."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Seeds of the runs."""
+    train: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """First train the runs that the folder lacks, one after another; if stopped, the same command goes on."""
+    print_commands: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Only print the commands that train them, one a line, to be run side by side."""
+    out: Path = Path("results/ladder")
+    """Folder of the results."""
+    episodes: int = 2000
+    """Episodes per evaluation."""
+    seed: int = 7
+    """Seed of the evaluations' worlds."""
+
+    def run(self) -> None:
+        """Print, or train and draw."""
+        check_positive(self, "steps", "episodes")
+        if self.print_commands:
+            for job in self.jobs():
+                print(job.command)
+            return
+        if self.train:
+            split_cpu(1)
+            for job in self.jobs():
+                train(job, Console(stderr=True))
+        runs = read_runs([self.runs], "memory-planning")
+        write_results(ladder.EXPERIMENT, lambda say: self.gather(runs, say=say), self.out)
+
+    def jobs(self) -> list[ladder.Job]:
+        """The runs that are still to be trained."""
+        holds_any = any(self.runs.glob("*/config.json"))
+        runs = read_runs([self.runs], "memory-planning") if holds_any else []
+        return ladder.list_jobs(self.gather(runs), self.runs)
+
+    def gather(self, runs: list[LoggedRun], **settings: Any) -> ladder.LadderRuns:
+        """What the figure is made from."""
+        settings |= {"episodes": self.episodes, "seed": self.seed, "steps": self.steps, "seeds": self.seeds}
+        return ladder.LadderRuns(runs, **settings)
 
 
 @dataclass(frozen=True)
@@ -89,3 +128,29 @@ class Experiment:
     def run(self) -> None:
         """Run the experiment."""
         self.command.run()
+
+
+def write_results(
+    experiment: figure.Experiment,
+    gather: Callable[[Callable[[str], None]], Any],
+    out: Path,
+    only: Sequence[str] = (),
+) -> None:
+    """Make figures from what `gather` finds, which is given a function to say what is under way."""
+    console = Console(stderr=True)
+    with console.status("reading agents") as status:
+        command = shlex.join(["rapidtask", *sys.argv[1:]])
+        for result in make_results(experiment, gather(status.update), out, command, only):
+            entry = result.entry
+            done = f"not drawn: {entry.missing}" if entry.missing else f"{entry.seconds:.0f} s"
+            console.print(f"{entry.name}: {done}", highlight=False, soft_wrap=True)
+    print(f"Results: {out / 'README.md'}")
+
+
+def train(job: ladder.Job, console: Console) -> None:
+    """Train one run to its end; a signal ends it with a checkpoint, and this process with it."""
+    console.print(job.command, highlight=False, soft_wrap=True)
+    result = run_shown(job.config, job.folder, RunOptions(), job.resume, console)
+    if result.stopped_by is not None:
+        console.print("Stopped; the same command goes on.")
+        sys.exit(128 + result.stopped_by)

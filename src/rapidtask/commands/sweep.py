@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +12,8 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from rapidtask.agents.epn import EPNConfig
-from rapidtask.envs.registry import MemoryPlanning, WorldOptions
-from rapidtask.errors import InputError
-from rapidtask.learning.config import LearningConfig, Recipe
-from rapidtask.runs.config import RunConfig
+from rapidtask.commands.train import TrainingOptions
+from rapidtask.errors import InputError, check_positive
 from rapidtask.runs.provenance import training_command
 from rapidtask.runs.run import RunOptions
 
@@ -24,17 +21,9 @@ NUM_ROWS_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class Sweep(TrainingOptions):
     """Search hyper-parameters; the same command again goes on with a sweep that was stopped or killed."""
 
-    world: WorldOptions = field(default_factory=MemoryPlanning)
-    """Options of the world."""
-    agent: Any = field(default_factory=EPNConfig)
-    """Options of the agent that are not searched."""
-    learning: LearningConfig = field(default_factory=LearningConfig)
-    """Options of learning that are not searched."""
-    recipe: Recipe = "fast"
-    """What the options of agent and learning start from."""
     out: Path
     """Folder of the sweep: its study, its table and a run per trial."""
     space: tuple[str, ...] = ()
@@ -52,8 +41,6 @@ class Sweep:
     """URL of a database, for several machines with the same --out; by default a file there."""
     steps: int = 300_000
     """Environment steps of each trial."""
-    seed: int = 0
-    """Seed of the search, and of every trial."""
     evaluation_episodes: int = 500
     """Episodes on held-out worlds that a trial is scored with."""
     checkpoint_every: int = 10
@@ -61,9 +48,7 @@ class Sweep:
 
     def run(self) -> None:
         """Search until done or stopped."""
-        for name in ("trials", "workers"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+        check_positive(self, "trials", "workers")
         try:
             from rapidtask.sweeps import study
             from rapidtask.sweeps.space import read_space, with_point
@@ -71,7 +56,7 @@ class Sweep:
             if error.name != "optuna":
                 raise
             raise InputError("sweeps need Optuna: pip install 'rapidtask[sweep]'") from None
-        config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
+        config = self.config()
         sweep = study.Sweep(
             config,
             read_space(self.space, config),

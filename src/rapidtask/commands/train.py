@@ -17,12 +17,12 @@ from rapidtask.learning.config import LearningConfig, Recipe
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
-from rapidtask.runs.run import RunOptions, run
+from rapidtask.runs.run import RunOptions, RunResult, run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train:
-    """Train an agent from scratch, or go on with a run that was stopped."""
+class TrainingOptions:
+    """What commands that train have in common."""
 
     world: WorldOptions = field(default_factory=MemoryPlanning)
     """Options of the world."""
@@ -30,16 +30,26 @@ class Train:
     """Options of the agent."""
     learning: LearningConfig = field(default_factory=LearningConfig)
     """Options of learning."""
-    run_options: RunOptions = field(default_factory=RunOptions)
-    """Checkpoints and evaluations."""
     recipe: Recipe = "fast"
     """What the options of agent and learning start from."""
+    steps: int = 1_000_000
+    """Environment steps of a whole run."""
+    seed: int = 0
+    """Seed of weights, worlds and actions (and of the search, in a sweep)."""
+
+    def config(self) -> RunConfig:
+        """The configuration of a run."""
+        return RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train(TrainingOptions):
+    """Train an agent from scratch, or go on with a run that was stopped."""
+
+    run_options: RunOptions = field(default_factory=RunOptions)
+    """Checkpoints and evaluations."""
     out: Path
     """Folder of the run: its configuration, log, checkpoints and trained agent."""
-    steps: int = 1_000_000
-    """Environment steps of the whole run."""
-    seed: int = 0
-    """Seed of weights, worlds and actions."""
     resume: bool = False
     """Go on from the newest checkpoint in --out."""
     distributed: str | None = None
@@ -51,25 +61,19 @@ class Train:
             split_cpu(self.learning.cpu_devices)
         else:
             connect(self.distributed)
-        config = RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
         console = Console(stderr=True)
-        display = RunDisplay(config)
-        with Live(console=console, refresh_per_second=4, transient=True) as live:
-            result = run(
-                config,
-                self.out,
-                self.run_options,
-                resume=self.resume,
-                show=lambda progress: display.show(progress, live),
-            )
+        result = run_shown(self.config(), self.out, self.run_options, self.resume, console)
         if result.stopped_by is not None:
+            arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
             console.print(f"Stopped. Checkpoint: {result.checkpoint}", soft_wrap=True)
-            console.print(f"Go on with: {resume_command(sys.argv)}", soft_wrap=True)
+            again = shlex.join(["rapidtask", *arguments, "--resume"])
+            console.print(f"Go on with: {again}", soft_wrap=True)
             sys.exit(128 + result.stopped_by)
         print(f"Trained agent: {self.out / 'agent.safetensors'}")
 
 
-def resume_command(arguments: list[str]) -> str:
-    """The command that goes on with the run that this one started."""
-    rest = [argument for argument in arguments[1:] if argument != "--resume"]
-    return shlex.join(["rapidtask", *rest, "--resume"])
+def run_shown(config: RunConfig, out: Path, options: RunOptions, resume: bool, console: Console) -> RunResult:
+    """Run a training and show how far it is."""
+    display = RunDisplay(config)
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        return run(config, out, options, resume=resume, show=lambda progress: display.show(progress, live))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import webbrowser
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,19 +44,15 @@ class Watch(AgentOptions):
             raise InputError(f"--out {self.out}: there is no folder {self.out.parent}")
         environment = self.world.make()
         policies = {**self.watched(environment), **self.compared(environment)}
-        recordings = []
         with Console(stderr=True).status("") as status:
-            for position, (name, policy) in enumerate(policies.items(), start=1):
-                status.update(f"{name}: recording ({position} of {len(policies)})")
-                recordings.append(record_episode(environment, policy, name=name, seed=self.seed))
-        views = render_street_views(environment, int(recordings[0].episode.world)) if self.views else None
-        page = make_page(environment, recordings, title=world_title(self.world), views=views)
+            page = episode_page(
+                self.world, environment, policies, self.seed, say=status.update, views=self.views
+            )
         try:
             self.out.write_text(page, encoding="utf-8")
         except OSError as error:
             raise InputError(f"--out {self.out}: {error.strerror}") from error
-        print(self.out)
-        sys.stdout.flush()
+        print(self.out, flush=True)
         if self.open:
             webbrowser.open(self.out.resolve().as_uri())
 
@@ -84,8 +80,22 @@ class Watch(AgentOptions):
         return policies
 
 
-def world_title(world: WorldOptions) -> str:
-    """What the page calls a world."""
-    if isinstance(world, MemoryPlanning):
-        return f"Memory&Planning Game, {world.size}×{world.size}"
-    return "One-Shot StreetLearn"
+def episode_page(
+    world: WorldOptions,
+    environment: Environment,
+    policies: Mapping[str, Policy],
+    seed: int,
+    *,
+    say: Callable[[str], None],
+    played: int = 1,
+    views: bool = True,
+) -> str:
+    """The first episode of policies as a page of the viewer; `played`: see `record_episode`."""
+    recordings = []
+    for position, (name, policy) in enumerate(policies.items(), start=1):
+        say(f"{name}: recording ({position} of {len(policies)})")
+        recordings.append(record_episode(environment, policy, name=name, seed=seed, played=played))
+    pictures = render_street_views(environment, int(recordings[0].episode.world)) if views else None
+    is_grid = isinstance(world, MemoryPlanning)
+    title = f"Memory&Planning Game, {world.size}×{world.size}" if is_grid else "One-Shot StreetLearn"
+    return make_page(environment, recordings, title=title, views=pictures)

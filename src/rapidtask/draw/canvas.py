@@ -20,7 +20,6 @@ FAINT: Color = (107, 114, 128)
 AGENT: Color = (37, 99, 235)
 GOAL: Color = (234, 88, 12)
 TRAIL: Color = (96, 150, 250)
-WHITE: Color = (255, 255, 255)
 
 SUPERSAMPLE = 2
 """Drawn at twice the size and shrunk: Pillow's circles and lines are not smooth by themselves."""

@@ -8,19 +8,7 @@ from itertools import pairwise
 from jaxtyping import UInt8
 from numpy import ndarray
 
-from rapidtask.draw.canvas import (
-    AGENT,
-    FAINT,
-    GOAL,
-    INK,
-    TRAIL,
-    WHITE,
-    Box,
-    Canvas,
-    Color,
-    Point,
-    whole_blocks,
-)
+from rapidtask.draw.canvas import AGENT, FAINT, GOAL, INK, TRAIL, Box, Canvas, Color, Point, whole_blocks
 from rapidtask.draw.scene import Scene
 from rapidtask.worlds.torus import cell_of, segments
 
@@ -58,7 +46,7 @@ def draw_grid(scene: Scene, *, width: int) -> UInt8[ndarray, "H W 3"]:
     canvas.disc(center(scene.state), 0.34 * cell, AGENT)
     for state in range(scene.size**2):
         text = scene.symbol(state)
-        ink = WHITE if state == scene.state else INK
+        ink = (255, 255, 255) if state == scene.state else INK
         canvas.text(center(state), text, cell * (0.44 if len(text) == 1 else 0.32), ink)
     _write_header(canvas, width, scene)
     _write_legend(canvas, width, height - FOOTER / 2)

@@ -24,13 +24,10 @@ def draw_neighbourhood(
     around: Float[np.ndarray, "E 2 2"],
     numbers: Mapping[int, int] | None = None,
 ) -> None:
-    """Draw a neighbourhood; north is up.
+    """Draw a neighbourhood; north is up. `numbers` is what to write at the arrows of some states.
 
-    Args:
-        axes: where to draw.
-        lines: the street that each state faces, from where it stands: longitudes and latitudes.
-        around: the ends of the city's streets.
-        numbers: what to write at the arrows of some states.
+    `lines` are the streets that states face, from where they stand: longitudes and latitudes; `around` has
+    the ends of the city's streets.
     """
     points = np.concatenate(lines)
     low, high = points.min(0), points.max(0)

@@ -1,4 +1,4 @@
-"""One environment stepped from Python, action by action: what the adapters and the game share.
+"""One environment stepped from Python, action by action: what the adapters share.
 
 The core is pure JAX and returns its state; here somebody holds that state. Episodes follow one another with
 the keys that `Environment.step_batch` would use, so an adapter and a batch that start from the same key play
@@ -7,7 +7,8 @@ the same worlds for ever.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,9 @@ from jaxtyping import Array, Bool, PRNGKeyArray, UInt32
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
+
+if TYPE_CHECKING:
+    from rapidtask.draw import Scene
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
 _reset, _step = jax.jit(Environment.reset), jax.jit(Environment.step)
@@ -42,29 +46,48 @@ def to_numpy(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def one_hots(timestep: TimeStep, num_observations: int) -> dict[str, np.ndarray]:
-    """The observation of the released environment: int32 one-hots `position` and `goal`, `[*B, V]`."""
-    table = np.eye(num_observations, dtype=np.int32)
-    # take copies: whoever keeps an observation owns it.
-    return {
-        "position": np.take(table, timestep.observation, axis=0),
-        "goal": np.take(table, timestep.goal, axis=0),
-    }
-
-
 def observe(environment: Environment, state: EnvState, timestep: TimeStep) -> dict[str, np.ndarray]:
     """What adapters show: uint8 frames `[*B, 84, 84, 3]` if the world has them, else one-hots `[*B, V]`."""
     pool = environment.pool
     if pool.frames is None or pool.frame_ids is None:
-        return one_hots(timestep, environment.num_observations)
-    index, place, goal = to_numpy((state.world.index, state.state, state.goal))
-    frames, ids = np.asarray(pool.frames), np.asarray(pool.frame_ids)
+        table, rows = (
+            np.eye(environment.num_observations, dtype=np.int32),
+            (timestep.observation, timestep.goal),
+        )
+    else:
+        index, place, goal = to_numpy((state.world.index, state.state, state.goal))
+        table, ids = np.asarray(pool.frames), np.asarray(pool.frame_ids)
+        rows = ids[index, place], ids[index, goal]
     # take copies: whoever keeps an observation owns it.
-    return {name: np.take(frames, ids[index, s], axis=0) for name, s in (("position", place), ("goal", goal))}
+    return {name: np.take(table, row, axis=0) for name, row in zip(("position", "goal"), rows, strict=True)}
+
+
+def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
+    """What is drawn of one environment's state (no batch axis)."""
+    # Here, because most environments are never drawn.
+    from rapidtask.draw import Scene
+
+    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
+    return Scene(
+        rules=environment.rules,
+        num_observations=environment.num_observations,
+        labels=tuple(labels.tolist()),
+        state=int(place),
+        goal=int(goal),
+        trail=tuple(trail),
+        steps=int(steps),
+        episode_steps=environment.episode.episode_steps,
+        goals=goals,
+        streets=environment.pool.places,
+        world=int(state.world.index),
+    )
 
 
 class Episode:
-    """The current episode of one environment: its state, its last timestep, its score, the task's trail."""
+    """The current episode of one environment: its state, its last timestep, its score, the task's trail.
+
+    Timesteps have NumPy arrays.
+    """
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
@@ -76,21 +99,12 @@ class Episode:
         """States visited since the current task began, oldest first, without repeats in a row."""
 
     @property
-    def steps(self) -> int:
-        """Steps taken in this episode."""
-        return 0 if self.state is None else int(self.state.steps)
-
-    @property
     def over(self) -> bool:
         """Whether no action can be taken: no episode has begun, or the last timestep was seen."""
         return self.timestep is None or bool(self.timestep.last)
 
     def start(self, seed: int | None) -> TimeStep:
-        """Begin an episode with the seed, or the next one after the current one if the seed is None.
-
-        Returns:
-            The first timestep, its arrays in NumPy.
-        """
+        """Begin an episode with the seed, or the next one after the current one if the seed is None."""
         if seed is not None:
             return self._enter(*_reset(self.environment, jax.random.key(seed_bits(seed))))
         if self.state is None:
@@ -98,15 +112,16 @@ class Episode:
         return self._enter(*_reset_next(self.environment, self.state))
 
     def step(self, action: int) -> TimeStep:
-        """Take an action. The caller has checked it: an unchecked index would be clipped silently.
-
-        Returns:
-            The next timestep, its arrays in NumPy.
-        """
+        """Take an action. The caller has checked it: an unchecked index would be clipped silently."""
         assert self.state is not None, "no episode has begun"
         assert not self.over, "the episode is over"
         # One dtype for every kind of integer that comes in: no recompilation.
         return self._enter(*_step(self.environment, self.state, np.int32(action)))
+
+    def scene(self) -> Scene:
+        """What is drawn of an episode that has begun."""
+        assert self.state is not None
+        return make_scene(self.environment, self.state, self.trail, self.goals)
 
     def _enter(self, state: EnvState, timestep: TimeStep) -> TimeStep:
         timestep, place = to_numpy((timestep, state.state))

@@ -21,7 +21,7 @@ Importing rapidtask registers the ids:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import jax
@@ -35,6 +35,7 @@ from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.envs.episode import (
     Episode,
     extend_trail,
+    make_scene,
     observe,
     seed_bits,
     start_batch,
@@ -44,6 +45,9 @@ from rapidtask.envs.episode import (
 from rapidtask.envs.registry import make_environment
 from rapidtask.errors import InputError
 
+if TYPE_CHECKING:
+    from rapidtask.draw import Scene
+
 Observation = dict[str, Any]
 """`position` and `goal`, int32 one-hots `[*B, V]` or uint8 frames `[*B, 84, 84, 3]`."""
 
@@ -52,11 +56,10 @@ METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps":
 
 def observation_space(environment: Environment) -> spaces.Dict:
     """Space of one environment's observations: two int32 one-hots of length V, or two uint8 frames."""
+    high, shape, dtype = 1, (environment.num_observations,), np.int32
     if environment.pool.frames is not None:
-        shape = environment.pool.frames.shape[1:]
-        return spaces.Dict({name: spaces.Box(0, 255, shape, np.uint8) for name in ("position", "goal")})
-    shape = (environment.num_observations,)
-    return spaces.Dict({name: spaces.Box(0, 1, shape, np.int32) for name in ("position", "goal")})
+        high, shape, dtype = 255, environment.pool.frames.shape[1:], np.uint8
+    return spaces.Dict({name: spaces.Box(0, high, shape, dtype) for name in ("position", "goal")})
 
 
 class RapidTaskEnv(gym.Env[Observation, np.int64]):
@@ -80,7 +83,7 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         _refuse_options(options)
         super().reset(seed=seed)
         if seed is None and self._episode.state is None:
-            seed = _draw_seed(self.np_random)
+            seed = int(self.np_random.integers(2**32))
         timestep = self._episode.start(seed)
         return self._observe(timestep), {"completed": False}
 
@@ -106,10 +109,9 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         if self.render_mode is None:
             gym.logger.warn('render() draws nothing without a render_mode: "ansi" or "rgb_array"')
             return None
-        episode = self._episode
-        if episode.state is None:
+        if self._episode.state is None:
             raise ResetNeeded("call reset before render: there is no episode to draw")
-        return _draw(self.render_mode, self.environment, episode.state, episode.trail, episode.goals)
+        return _draw(self.render_mode, self._episode.scene())
 
     def _observe(self, timestep: TimeStep) -> Observation:
         assert self._episode.state is not None
@@ -155,7 +157,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if len(seeds) != self.num_envs:
             raise InputError(f"seed has {len(seeds)} entries for {self.num_envs} environments")
         if self._states is None:
-            seeds = [_draw_seed(self.np_random) if seed is None else seed for seed in seeds]
+            seeds = [int(self.np_random.integers(2**32)) if seed is None else seed for seed in seeds]
         bits = np.array([seed_bits(seed or 0) for seed in seeds])
         seeded = np.array([seed is not None for seed in seeds])
         self._states, timestep = start_batch(self.environment, self._states, bits, seeded)
@@ -187,7 +189,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
             raise ResetNeeded("call reset before render: there is no episode to draw")
         states = (jax.tree.map(lambda leaf, i=i: leaf[i], self._states) for i in range(self.num_envs))
         return tuple(
-            _draw(self.render_mode, self.environment, state, trail, goals)
+            _draw(self.render_mode, make_scene(self.environment, state, trail, goals))
             for state, trail, goals in zip(states, self._trails, self._goals.tolist(), strict=True)
         )
 
@@ -231,19 +233,11 @@ def _refuse_options(options: dict[str, Any] | None) -> None:
         raise InputError(f"options: reset knows none, so {', '.join(map(repr, options))} would do nothing")
 
 
-def _draw(
-    mode: str, environment: Environment, state: EnvState, trail: Sequence[int], goals: int
-) -> str | np.ndarray:
+def _draw(mode: str, scene: Scene) -> str | np.ndarray:
     # Here, because most environments are never drawn.
     from rapidtask.draw import render_ansi, render_rgb
-    from rapidtask.envs.scene import make_scene
 
-    scene = make_scene(environment, state, trail, goals)
     return render_ansi(scene) if mode == "ansi" else render_rgb(scene)
-
-
-def _draw_seed(generator: np.random.Generator) -> int:
-    return int(generator.integers(2**32))
 
 
 def _check_render_mode(environment: Environment, render_mode: str | None) -> None:

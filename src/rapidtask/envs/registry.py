@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rapidtask.envs.environment import Environment, EnvironmentSpec
+from rapidtask.envs.environment import Environment, EnvironmentSpec, WorldOptions
 from rapidtask.envs.street_options import StreetLearn
-from rapidtask.envs.world_options import WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.worlds.memory_planning import ACTIONS, make_memory_planning
 from rapidtask.worlds.world import WorldPool

@@ -8,8 +8,7 @@ from typing import Literal
 
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.envs.environment import EnvironmentSpec
-from rapidtask.envs.world_options import WorldOptions
+from rapidtask.envs.environment import EnvironmentSpec, WorldOptions
 from rapidtask.worlds.pixel_worlds import attach_frames
 from rapidtask.worlds.streets import RULES, NeighbourhoodOptions, StreetPool, StreetPoolStream, sample_pool
 
@@ -55,19 +54,15 @@ class StreetLearn(WorldOptions):
     @property
     def spec(self) -> EnvironmentSpec:
         """The shape of the environment: neighbourhoods of any size share one vocabulary."""
-        vocabulary = self.neighbourhoods.slots
-        return EnvironmentSpec(
-            vocabulary, RULES[self.rules].num_actions, self.episode_steps, pixels=self.frames is not None
-        )
+        slots, num_actions = self.neighbourhoods.slots, RULES[self.rules].num_actions
+        return EnvironmentSpec(slots, num_actions, self.episode_steps, pixels=self.frames is not None)
 
     @property
     def num_worlds(self) -> int:
         """Worlds of a pool, W."""
-        if self.pool_size is not None:
-            return self.pool_size
-        if self.frames is not None:
-            return min(PIXEL_WORLDS, max(1, POOL_ENTRIES // self.neighbourhoods.slots**2))
-        return min(4096, max(64, POOL_ENTRIES // self.neighbourhoods.slots**2))
+        least, most = (64, 4096) if self.frames is None else (1, PIXEL_WORLDS)
+        fitting = POOL_ENTRIES // self.neighbourhoods.slots**2
+        return min(most, max(least, fitting)) if self.pool_size is None else self.pool_size
 
     def sample(self) -> StreetPool:
         """Pool 0 of `stream()`: a function of the options, kept in memory."""

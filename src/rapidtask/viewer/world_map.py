@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, UInt8
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
-from rapidtask.views.sources import RenderedFrames
+from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import StreetPlaces
 

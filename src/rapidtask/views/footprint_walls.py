@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.cities.footprints import Footprints
@@ -31,27 +30,18 @@ NARROW = 2.0
 def add_footprints(
     city: CityGraph, footprints: Footprints, plan: StreetPlan, walls: Walls, houses: Houses
 ) -> tuple[Walls, Houses, Float[np.ndarray, " H"], Float[np.ndarray, " K"]]:
-    """Put a city's buildings into its scene.
+    """Put a city's buildings among its generated walls and houses.
 
-    Args:
-        city: whose buildings.
-        footprints: the buildings.
-        plan: its streets.
-        walls: generated walls.
-        houses: generated houses.
-
-    Returns:
-        All walls; all houses: every wall of a footprint is one on the axis of frontages, behind the generated
-        ones; for each house, the height of what throws a shadow from its place; the top of each wall of a
-        footprint, 0 for generated walls.
+    Returns all walls; all houses: every wall of a footprint is one on the axis of frontages, behind the
+    generated ones; for each house, the height of what throws a shadow from its place; the top of each wall of
+    a footprint, 0 for generated walls.
     """
     sides, building = _sides(city, footprints, float(houses.begins[-1] + houses.width[-1]))
     added = _describe(footprints, building, sides, plan)
-    top = added.wall_height + added.roof_height
     theirs, side = _open_passages(sides, plan)
-    ours, shade = _replace(walls, theirs, top[side], houses)
-    tops = np.concatenate([np.zeros(len(ours.start)), top[side]])
-    return ours.join(theirs), houses.join(added), np.concatenate([shade, top]), tops
+    ours, shade = _replace(walls, theirs, added.top[side], houses)
+    tops = np.concatenate([np.zeros(len(ours.start)), added.top[side]])
+    return ours.join(theirs), houses.join(added), np.concatenate([shade, added.top]), tops
 
 
 def _sides(city: CityGraph, footprints: Footprints, axis: float) -> tuple[Walls, Int[np.ndarray, " K"]]:
@@ -85,12 +75,12 @@ def _describe(footprints: Footprints, building: np.ndarray, sides: Walls, plan: 
     own = place_hash(lat, lng)[building]
     place = np.stack([np.bincount(building, weights=part) for part in sides.start.T], axis=1)
     place = (place / np.maximum(np.bincount(building), 1)[:, None])[building]
-    street = plan.street[KDTree(plan.middle).query(place)[1]]
+    street = plan.street[plan.tree.query(place)[1]]
     size = sides.size
     made = furnish(sides.along[:, 0], size, mix(own, 50), plan.street_hash[street], place, plan.grand[street])
 
     told = footprints.height[building]
-    height = np.where(np.isfinite(told), told, made.wall_height + made.roof_height)
+    height = np.where(np.isfinite(told), told, made.top)
     # A low building has no roof to be seen above its eaves.
     steep = (made.roof_height > 1.0) & (height > 8.0)
     roof = np.where(steep, made.roof_height, np.minimum(0.35, 0.1 * height))
@@ -146,7 +136,7 @@ def _replace(
     middle = houses.begins + houses.width / 2
     found = np.zeros(len(middle))
     cuts = []
-    for one, other in near_pairs(walls.middle, walls.size / 2 + LONGEST / 2 + BEHIND, KDTree(theirs.middle)):
+    for one, other in near_pairs(walls.middle, walls.size / 2 + LONGEST / 2 + BEHIND, theirs.tree):
         begin, end = theirs.start[other], theirs.end[other]
         enters, leaves = around[one].shares_inside(begin, end)
         one, other, begin, end, enters, leaves = (
@@ -163,4 +153,4 @@ def _replace(
         for a, b, metres in zip(*np.searchsorted(middle, ends).T.tolist(), top[other].tolist(), strict=True):
             found[a:b] = np.maximum(found[a:b], metres)
     left = walls.between(*remaining(len(length), cuts))
-    return left, np.where(found > 0, found, houses.wall_height + houses.roof_height)
+    return left, np.where(found > 0, found, houses.top)

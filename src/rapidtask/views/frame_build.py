@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.sources import FrameSource
+from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.frame_store import (
     CHUNK,
     FRAME_SIZE,
@@ -42,17 +42,12 @@ DONE, LOCK = "done.txt", "lock"
 
 
 def select_half_edges(city: CityGraph, which: Which) -> Int[np.ndarray, " F"]:
-    """The oriented pieces that can be states.
-
-    Under the paper's rules a neighbourhood may end anywhere along a street, so that all can be; under the
-    release's, streets end at junctions and dead ends.
-    """
-    chosen = np.ones(len(city.neighbours), bool) if which == "all" else city.degree[city.tails] != 2
-    return np.flatnonzero(chosen).astype(np.int32)
+    """The oriented pieces that can be states: under the release's rules streets end at junctions only."""
+    return np.flatnonzero((which == "all") | (city.degree[city.tails] != 2)).astype(np.int32)
 
 
 def build_store(
-    source: FrameSource,
+    source: RenderedFrames,
     directory: str | Path,
     *,
     which: Which = "all",
@@ -61,15 +56,7 @@ def build_store(
 ) -> FrameStore:
     """Build the store of a city in `directory/CITY`, or finish one that was interrupted.
 
-    Args:
-        source: makes the frames.
-        directory: where stores are kept.
-        which: which views; see `select_half_edges`.
-        workers: processes.
-        console: where a progress bar goes; None for silence.
-
-    Raises:
-        FrameError: if the place is taken by something else, or another process is building there.
+    `which` views are made, see `select_half_edges`; without a console there is no progress bar.
     """
     city = source.city
     final = Path(directory) / city.name
@@ -77,7 +64,7 @@ def build_store(
     info = StoreInfo(
         city=city.name,
         graph=graph_fingerprint(city),
-        source=source.kind,
+        source="rendered",
         renderer=source.version,
         which=which,
         hour=source.hour,
@@ -109,7 +96,7 @@ class Build:
     """A store on its way, as far as whoever writes a chunk of it must know."""
 
     folder: Path
-    source: FrameSource
+    source: RenderedFrames
     half_edges: Int[np.ndarray, " F"]
 
     def write(self, number: int) -> int:
@@ -122,11 +109,7 @@ class Build:
 
 
 def _prepare(build: Build, info: StoreInfo) -> dict[int, int]:
-    """Set the files up, or take over those of an interrupted build.
-
-    Returns:
-        The checksum of each chunk that is done. A chunk whose frames differ from its line is made again.
-    """
+    """Set the files up, or take over those of an interrupted build; returns checksums of what is done."""
     folder, done = build.folder, build.folder / DONE
     if done.exists():
         if not read_info(folder).same_views(info):
@@ -135,6 +118,7 @@ def _prepare(build: Build, info: StoreInfo) -> dict[int, int]:
         # What follows the last line break was cut off.
         lines = [line.split() for line in done.read_text().split("\n")[:-1]]
         noted = {int(line[0]): int(line[1]) for line in lines if len(line) == 2}
+        # A chunk whose frames differ from its line is made again.
         sums = {number: value for number, value in noted.items() if chunk_checksum(frames, number) == value}
         done.write_text("".join(f"{number} {value}\n" for number, value in sums.items()))
         return sums
@@ -152,7 +136,7 @@ def _fill(build: Build, sums: dict[int, int], workers: int, console: Console | N
     num_chunks = -(-len(build.half_edges) // CHUNK)
     missing = [number for number in range(num_chunks) if number not in sums]
     with open(build.folder / DONE, "a") as done, contextlib.ExitStack() as stack:
-        if workers > 1 and len(missing) > 1 and build.source.parallel:
+        if workers > 1 and len(missing) > 1:
             # Spawned, not forked: JAX may have threads in this process.
             context = multiprocessing.get_context("spawn")
             pool = stack.enter_context(ProcessPoolExecutor(workers, context, _start_worker, (build,)))
@@ -178,18 +162,16 @@ _build: Build
 
 def _start_worker(build: Build) -> None:
     global _build
-    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
     _build = build
+    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent is gone.
+    """End this worker when its parent is gone: one that is killed cannot tell its workers.
 
-    A parent that is killed cannot tell its workers, which would go on with the chunks they were given and
-    then wait for ever. What they leave half written is made again: no line of `done.txt` vouches for it.
+    What they leave half written is made again: no line of `done.txt` vouches for it.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 

@@ -52,7 +52,7 @@ def shade_ground(
 def _colour(scene: Scene, camera: Camera, forward, sideways, distance: float) -> np.ndarray:
     """Colour of points so many metres ahead and to the right, on the ground within a distance."""
     plan, light = scene.plan, scene.light
-    pieces = camera.within(scene.piece_tree, distance * 1.2, 16 + scene.piece_reach)
+    pieces = camera.within(plan.tree, distance * 1.2, 16 + float(plan.length.max()) / 2)
     if len(pieces) == 0:
         return np.full((len(forward), 3), 0.3, np.float32)
     nearest, along, across, beyond = _nearest(scene, camera, pieces, forward, sideways)
@@ -124,11 +124,7 @@ def _in_shadow(scene: Scene, pieces, nearest, chain, across) -> Bool[np.ndarray,
 
 
 def _nearest(scene: Scene, camera: Camera, pieces, forward, sideways):
-    """For each point the piece of street it belongs to.
-
-    Returns:
-        Which of the pieces, metres along it, metres to its left, and metres beyond its kerb (below 0: road).
-    """
+    """Each point's piece of street, metres along it, to its left, and beyond its kerb (below 0: road)."""
     plan = scene.plan
     depth, right = camera.local(plan.nodes[plan.piece_ends[pieces, 0]])
     depth1, right1 = camera.local(plan.nodes[plan.piece_ends[pieces, 1]])

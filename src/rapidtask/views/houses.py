@@ -82,6 +82,11 @@ class Houses(Table):
     roof: Int[np.ndarray, " H"]
     """Cell of the roof."""
 
+    @property
+    def top(self) -> Float[np.ndarray, " H"]:
+        """Metres up to the top of the roof."""
+        return self.wall_height + self.roof_height
+
 
 def make_houses(plan: StreetPlan) -> Houses:
     """Divide all frontages into houses; everything about a house follows from the hash of its street."""
@@ -108,15 +113,9 @@ def furnish(
     place: Float[np.ndarray, "H 2"],
     grand: Float[np.ndarray, " H"],
 ) -> Houses:
-    """Decide what houses are like.
+    """Decide what houses are like by their hashes, and those of the frontage (`group`) they belong to.
 
-    Args:
-        begins: see `Houses`.
-        width: see `Houses`.
-        house: hash of each house.
-        group: hash of what it belongs to (its frontage), whose houses have something in common.
-        place: metres, in the plan's coordinates: the quarter it stands in.
-        grand: 0 in a lane to 1 on a long avenue.
+    `place` in the plan tells the quarter a house stands in, `grand` the street: 0 for a lane to 1.
     """
     # The quarter's character varies slowly over the map: how high, which materials, how many shops.
     height_here, style_here, shops_here = (_slow_noise(place, salt) for salt in (1, 2, 3))
@@ -198,7 +197,7 @@ def shade_facades(
     lit = (scene.light.ambient + scene.light.sun * facing[:, None]).astype(np.float32)
     # Metres per sample, across (slanting walls are squeezed) and up: the level of detail is between both.
     footprint = np.sqrt(np.minimum(hits.stretch, 4.0) * hits.depth * PIXEL)
-    top = (houses.wall_height + houses.roof_height).astype(np.float32)
+    top = houses.top.astype(np.float32)
 
     # From here on one row per pixel instead of one per column.
     height = EYE + UP[:, None] * hits.depth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,11 @@ class Objects(Table):
     colour: Float[np.ndarray, "O 3"]
     textures: Int[np.ndarray, "O 3"]
     """Of the side, the back and the front; the first one only for trees and lamps."""
+
+    @cached_property
+    def tree(self) -> KDTree:
+        """The places, to look for near ones."""
+        return KDTree(self.place)
 
 
 def make_objects(plan: StreetPlan) -> Objects:
@@ -114,7 +120,7 @@ def _in_the_way(plan: StreetPlan, place: Float[np.ndarray, "O 2"], own: np.ndarr
     """Which objects would stand on the road of another street."""
     blocked = np.zeros(len(place), bool)
     reach = float((plan.length / 2).max() + plan.road.max() + 1)
-    for which, piece in near_pairs(place, reach, KDTree(plan.middle)):
+    for which, piece in near_pairs(place, reach, plan.tree):
         step = place[which] - plan.nodes[plan.piece_ends[piece, 0]]
         along = (step * plan.direction[piece]).sum(1)
         across = np.abs((step * plan.normal[piece]).sum(1))
@@ -131,7 +137,7 @@ def paint_objects(
 
     `haze` is the distance over which colours fade.
     """
-    objects = scene.objects[camera.within(scene.object_tree, REACH)]
+    objects = scene.objects[camera.within(scene.objects.tree, REACH)]
     depth, right = camera.local(objects.place)
     # An object right before the eye would fill the picture.
     seen = (depth > 3.0) & (np.abs(right) - objects.size.max(axis=1) / 2 < depth * SLOPE)

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
+from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import EARTH_RADIUS, CityGraph, connected_parts
+from rapidtask.cities.streets import follow_street
 from rapidtask.views.hashing import mix, place_hash, share
 
 STRAIGHT = np.cos(np.radians(35.0))
@@ -90,9 +92,9 @@ class StreetPlan:
         return (np.cumsum(lengths) - lengths).reshape(-1, 2)
 
     @cached_property
-    def middle(self) -> Float[np.ndarray, "E 2"]:
-        """The middles of the pieces."""
-        return self.nodes[self.piece_ends].mean(axis=1)
+    def tree(self) -> KDTree:
+        """The middles of the pieces, to look for near ones."""
+        return KDTree(self.nodes[self.piece_ends].mean(axis=1))
 
 
 def make_plan(city: CityGraph) -> StreetPlan:
@@ -151,26 +153,16 @@ def to_metres(city: CityGraph, lat: np.ndarray, lng: np.ndarray) -> Points:
 
 def _trace_paths(city: CityGraph, places: np.ndarray) -> list[list[int]]:
     """The nodes of every street, each street once, in the direction that its places decide."""
-    offsets, heads = city.offsets.tolist(), city.neighbours.tolist()
-    degree, hashes = city.degree.tolist(), places.tolist()
+    # Streets first; what they leave over are rings without a junction, begun anywhere.
+    order = np.argsort(city.degree[city.tails] == 2, kind="stable")
     used: set[tuple[int, int]] = set()
     paths = []
-    # Streets first; what they leave over are rings without a junction, begun anywhere.
-    for ring in (False, True):
-        for start in range(city.num_nodes):
-            if (degree[start] == 2) != ring:
-                continue
-            for head in heads[offsets[start] : offsets[start + 1]]:
-                if (start, head) in used:
-                    continue
-                path = [start, head]
-                while degree[path[-1]] == 2 and path[-1] != start:
-                    one, other = heads[offsets[path[-1]] : offsets[path[-1]] + 2]
-                    path.append(other if one == path[-2] else one)
-                used |= {*itertools.pairwise(path), *itertools.pairwise(path[::-1])}
-                forward = (hashes[path[0]], hashes[path[1]])
-                backward = (hashes[path[-1]], hashes[path[-2]])
-                paths.append(path if forward <= backward else path[::-1])
+    for half_edge in zip(city.tails[order].tolist(), city.neighbours[order].tolist(), strict=True):
+        if half_edge not in used:
+            path = follow_street(city, *half_edge)
+            used |= {*itertools.pairwise(path), *itertools.pairwise(path[::-1])}
+            ends = places[path[:2]].tolist(), places[path[:-3:-1]].tolist()
+            paths.append(path if ends[0] <= ends[1] else path[::-1])
     return paths
 
 

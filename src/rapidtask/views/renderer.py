@@ -1,4 +1,4 @@
-"""The renderer: what one sees from a place in a scene, by casting a ray per column of the picture.
+"""The renderer: what one sees in a city, by casting a ray per column of the picture.
 
 Walls are vertical and the ground is flat, so a picture is a row of columns: one ray each against the walls
 around, which gives a distance; above and below the wall's ends are sky and ground. Every step is a NumPy
@@ -7,15 +7,18 @@ operation over all rays or pixels of a view.
 
 from __future__ import annotations
 
-import numpy as np
-from jaxtyping import Float, UInt8
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from rapidtask.cities.city_graph import CityGraph
 from rapidtask.views.camera import ACROSS, EYE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.ground import shade_ground
 from rapidtask.views.houses import shade_facades
-from rapidtask.views.light import Light
 from rapidtask.views.objects import paint_objects
-from rapidtask.views.scene import Scene
+from rapidtask.views.scene import HOUR, Light, Scene, heading_between, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import FRAME_SIZE
 
@@ -30,6 +33,36 @@ RISE = UP[:, None] / np.sqrt(1 + ACROSS**2)
 """Metres up per metre along the ground, for each ray."""
 SKY_HEIGHT = (np.clip(RISE / 0.75, 0, 1) ** 0.7)[..., None]
 """0 at the horizon to 1 where the sky has the zenith's colour."""
+
+
+@dataclass(frozen=True, eq=False)
+class RenderedFrames:
+    """The views of a city, footprints of buildings among them. Small, to be sent to processes, until used."""
+
+    city: CityGraph
+    hour: float = HOUR
+    """Hour of the day, 5 to 21."""
+
+    @property
+    def version(self) -> str:
+        """What makes the pixels; names the buildings too, which are no part of the street graph."""
+        name = f"street renderer {VERSION}"
+        footprints = self.city.buildings
+        return name if footprints is None else f"{name}, buildings {footprints.fingerprint}"
+
+    @cached_property
+    def scene(self) -> Scene:
+        """The city in three dimensions; built when it is first looked at."""
+        return make_scene(self.city, self.hour)
+
+    def make(self, half_edges: Int[np.ndarray, " F"]) -> UInt8[np.ndarray, "F 84 84 3"]:
+        """The views at the tails of half-edges toward their heads."""
+        frames = np.empty((len(half_edges), FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
+        ends = np.stack([self.city.tails, self.city.neighbours], axis=1)[half_edges]
+        for frame, (node, towards) in zip(frames, ends, strict=True):
+            ahead = heading_between(self.scene, node, towards)
+            frame[:] = render_view(self.scene, self.scene.plan.nodes[node], ahead)
+        return frames
 
 
 def render_view(
@@ -58,7 +91,7 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     Generated houses of a street are about as high as each other, so the nearest hides the rest; a garage of a
     footprint does not hide the tower behind it.
     """
-    near = camera.within(scene.wall_tree, REACH, scene.wall_reach)
+    near = camera.within(scene.walls.tree, REACH, float(scene.walls.size.max()) / 2)
     depth0, right0 = camera.local(scene.walls.start[near])
     depth1, right1 = camera.local(scene.walls.end[near])
     # Leave out what lies behind, or beyond an edge of the picture with both ends.

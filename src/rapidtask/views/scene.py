@@ -6,18 +6,52 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import CityGraph
+from rapidtask.errors import InputError
 from rapidtask.views.footprint_walls import add_footprints
 from rapidtask.views.houses import Houses, make_houses
-from rapidtask.views.light import Light, make_light
 from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
 from rapidtask.views.walls import Walls, make_walls
 
 HOUR = 10.5
 """Hour of the day unless another is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Light:
+    """The light of an hour of the day."""
+
+    to_sun: Float[np.ndarray, " 3"]
+    """Unit vector to the sun: east, north, up."""
+    sun: Float[np.ndarray, " 3"]
+    """Colour of direct light."""
+    ambient: Float[np.ndarray, " 3"]
+    """Colour of the light from the sky."""
+    zenith: Float[np.ndarray, " 3"]
+    """Colour of the sky high up."""
+    horizon: Float[np.ndarray, " 3"]
+    """Colour of the sky low down, and of haze."""
+
+
+def make_light(hour: float) -> Light:
+    """The light at an hour of a summer's day."""
+    if not 5 <= hour <= 21:
+        raise InputError(f"hour is {hour:g}, expected 5 to 21: at night there is nothing to see")
+    elevation = np.radians(4.0 + 50.0 * np.sin(np.pi * (hour - 4.5) / 17.0))
+    azimuth = np.radians(60.0 + 240.0 * (hour - 4.0) / 18.0)
+    level = np.cos(elevation)
+    # 0 when the sun is low, 1 when it is high.
+    day = np.clip((np.sin(elevation) - 0.1) / 0.5, 0, 1)
+    mix = lambda low, high: np.array(low) + (np.array(high) - np.array(low)) * day  # noqa: E731
+    return Light(
+        to_sun=np.array([level * np.sin(azimuth), level * np.cos(azimuth), np.sin(elevation)]),
+        sun=mix([0.62, 0.36, 0.20], [0.72, 0.66, 0.56]),
+        ambient=mix([0.42, 0.42, 0.52], [0.56, 0.59, 0.65]),
+        zenith=mix([0.34, 0.42, 0.60], [0.30, 0.50, 0.80]),
+        horizon=mix([0.92, 0.70, 0.52], [0.80, 0.87, 0.93]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +67,6 @@ class Scene:
     """Metres of the house that throws a shadow from the place of each house."""
     wall_top: Float[np.ndarray, " K"]
     """Metres to the top of walls that are seen above others before them; 0 for all others."""
-    wall_tree: KDTree
-    """The middles of the walls."""
-    wall_reach: float
-    """Half the length of the longest wall."""
-    piece_tree: KDTree
-    """The middles of the pieces of street."""
-    piece_reach: float
-    """Half the length of the longest piece."""
-    object_tree: KDTree
-    """The places of the objects."""
 
 
 def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
@@ -50,23 +74,10 @@ def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     light = make_light(hour)
     plan = make_plan(city)
     walls, houses, objects = make_walls(plan), make_houses(plan), make_objects(plan)
-    shade_height, wall_top = houses.wall_height + houses.roof_height, np.zeros(len(walls.start))
+    shade_height, wall_top = houses.top, np.zeros(len(walls.start))
     if city.buildings is not None:
         walls, houses, shade_height, wall_top = add_footprints(city, city.buildings, plan, walls, houses)
-    return Scene(
-        plan=plan,
-        walls=walls,
-        houses=houses,
-        objects=objects,
-        light=light,
-        shade_height=shade_height,
-        wall_top=wall_top,
-        wall_tree=KDTree(walls.middle),
-        wall_reach=float(walls.size.max()) / 2,
-        piece_tree=KDTree(plan.middle),
-        piece_reach=float(plan.length.max()) / 2,
-        object_tree=KDTree(objects.place),
-    )
+    return Scene(plan, walls, houses, objects, light, shade_height, wall_top)
 
 
 def heading_between(scene: Scene, node: int, towards: int) -> Float[np.ndarray, " 2"]:

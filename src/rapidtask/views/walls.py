@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -37,10 +38,15 @@ class Walls(Table):
         """The middles of the walls."""
         return (self.start + self.end) / 2
 
-    @property
+    @cached_property
     def size(self) -> Float[np.ndarray, " K"]:
         """Lengths in metres."""
         return np.hypot(*(self.end - self.start).T)
+
+    @cached_property
+    def tree(self) -> KDTree:
+        """The middles, to look for near ones."""
+        return KDTree(self.middle)
 
     def between(self, wall: Int[np.ndarray, " N"], low: np.ndarray, high: np.ndarray) -> Walls:
         """Pieces of walls, each from a share of its wall to another."""

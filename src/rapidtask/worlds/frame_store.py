@@ -40,13 +40,13 @@ class StoreInfo:
     graph: str
     """Fingerprint of its street graph: frames of another graph are of other places."""
     source: str
-    """"rendered" or "panoramas"."""
+    """What made the frames: "rendered"."""
     renderer: str
     """Version of what made the pixels."""
     which: str
     """"all" oriented pieces, or only those that leave "junctions" and dead ends."""
     hour: float | None
-    """Hour of the day of the light; None for panoramas."""
+    """Hour of the day of the light."""
     streets: str
     """Where the streets come from."""
     licence: str

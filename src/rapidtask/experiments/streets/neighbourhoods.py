@@ -10,13 +10,12 @@ import numpy as np
 from jaxtyping import UInt8
 from matplotlib.axes import Axes
 
-from rapidtask.cities.catalogue import select_cities
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Figure, Table
 from rapidtask.views.contact_sheet import choose_states
-from rapidtask.views.sources import choose_source
+from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import StreetPlaces, sample_pool
 
@@ -101,8 +100,7 @@ def make_views(
         store = FrameStore(Path(source.frames) / city.name)
         return np.asarray(store.frames[store.find(city, tail, first)])
     source.say(f"views of {city.name}")
-    (entry, *_) = select_cities(source.world.city, source.world.cities)
-    return choose_source(entry).make(half_edges_of(city, tail, first))
+    return RenderedFrames(city).make(half_edges_of(city, tail, first))
 
 
 def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
