@@ -62,7 +62,8 @@ def make_result(figure: Figure[Any], evaluations: Evaluations, command: str) -> 
     began = time.perf_counter()
     rows, drawing, missing = [], None, ""
     try:
-        rows = figure.table(evaluations)
+        found = figure.table(evaluations)
+        rows = found if isinstance(found, list) else list(found)
         drawing = draw(figure, rows)
     except NotAvailable as reason:
         missing = str(reason)
