@@ -47,6 +47,11 @@ class Inputs:
     distance: Int[np.ndarray, " K"]
     """Fewest moves to the goal: what is to be decoded."""
 
+    @property
+    def places(self) -> Float[np.ndarray, "K 2E"]:
+        """Both embeddings side by side."""
+        return np.concatenate([self.here, self.goal], axis=1)
+
 
 @eqx.filter_jit
 def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[Array, "I B D"]:
@@ -88,9 +93,9 @@ class Decoder(eqx.Module):
     """What the first layer gains if the state is the goal, as in the policy network."""
     classes: Linear
 
-    def __init__(self, summary_width: int, embedded: int, width: int, num_classes: int, key: PRNGKeyArray):
+    def __init__(self, width: int, embedded: int, num_classes: int, key: PRNGKeyArray):
         policy_key, classes_key = jax.random.split(key)
-        self.policy = Mlp((summary_width + 2 * embedded, width, width), policy_key)
+        self.policy = Mlp((width + 2 * embedded, width, width), policy_key)
         self.policy_match = jnp.ones(width)
         self.classes = Linear(width, num_classes, classes_key, scale=0.1)
 
@@ -128,22 +133,14 @@ def train_decoders(
     num_iterations, _, summary_width = inputs.summary.shape
     mean = inputs.summary.mean(axis=1)
     scale = inputs.summary.std(axis=1) + 1e-6
-    make = lambda key: Decoder(  # noqa: E731
-        summary_width, inputs.here.shape[1], summary_width, num_classes, key
-    )
+    make = lambda key: Decoder(summary_width, inputs.here.shape[1], num_classes, key)  # noqa: E731
     seed_keys = jax.random.split(jax.random.key(seed), num_seeds)
     # Decoders of one seed start alike at every iteration, and learn from the same situations.
     decoders = jax.vmap(lambda _: jax.vmap(make)(seed_keys))(jnp.arange(num_iterations))
-    target = jnp.asarray(np.minimum(inputs.distance, num_classes - 1))
-    losses, decoders = _train(
-        decoders,
-        jnp.asarray((inputs.summary - mean[:, None]) / scale[:, None]),
-        jnp.asarray(np.concatenate([inputs.here, inputs.goal], axis=1)),
-        jnp.asarray(inputs.match),
-        target,
-        seed_keys,
-        updates,
-    )
+    summary = (inputs.summary - mean[:, None]) / scale[:, None]
+    target = np.minimum(inputs.distance, num_classes - 1)
+    arrays = (jnp.asarray(x) for x in (summary, inputs.places, inputs.match, target))
+    losses, decoders = _train(decoders, *arrays, seed_keys, updates)
     each = max(1, updates // CURVE_POINTS)
     kept = np.asarray(losses)[: updates // each * each]
     curve = kept.reshape(-1, each, *kept.shape[1:]).mean(axis=1)
@@ -191,8 +188,8 @@ def _train(
 
 def decode(decoders: Decoders, inputs: Inputs) -> Float[np.ndarray, "I R K C"]:
     """Log-likelihood of each distance according to every decoder."""
-    places = jnp.asarray(np.concatenate([inputs.here, inputs.goal], axis=1))
-    return np.asarray(_decode(decoders, jnp.asarray(inputs.summary), places, jnp.asarray(inputs.match)))
+    arrays = (jnp.asarray(x) for x in (inputs.summary, inputs.places, inputs.match))
+    return np.asarray(_decode(decoders, *arrays))
 
 
 @eqx.filter_jit
