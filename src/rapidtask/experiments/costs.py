@@ -43,7 +43,7 @@ class LongerLives(Figure[Evaluations]):
             for length in lengths:
                 source.say(f"{label}: {episodes} episodes of {length} steps, memory {memory}")
                 world = replace(source.world, episode_steps=length)
-                goals, cost = source.time(label, world, episodes, memory=memory)
+                goals, cost = source.time_episodes(label, world, episodes, memory=memory)
                 oracle = source.completed("oracle", world, episodes)
                 about = {"memory": memory, "episode_steps": length}
                 yield {"kind": "life", **about, "until_step": length, **self._score(goals, oracle), **cost}
@@ -123,7 +123,7 @@ class Scalability(Figure[Evaluations]):
             raise NotAvailable("the EPN reaches no goal yet: nothing to compare")
         for name, trained, memory in variants:
             scores = source.scores(trained.label, memory=memory)
-            _, cost = source.time(trained.label, source.world, self.timed_episodes, memory=memory)
+            _, cost = source.time_episodes(trained.label, source.world, self.timed_episodes, memory=memory)
             row = {"planner": name, "agent": trained.label, **columns(scores, f"{GOALS}±")}
             row["share_of_all_to_all"] = scores.goals_per_episode / most
             yield {**row, **columns(scores, f"{SHARE}±"), **cost}

@@ -167,7 +167,9 @@ class Evaluations:
         world = self.world_of(name)
         return play(world.make(), self.policy(name, world), episodes, self.seed)
 
-    def time(self, name: str, world: Any, episodes: int, **options) -> tuple[np.ndarray, dict[str, float]]:
+    def time_episodes(
+        self, name: str, world: Any, episodes: int, **options
+    ) -> tuple[np.ndarray, dict[str, float]]:
         """Play episodes in one batch, compiled beforehand.
 
         Processor time, summed over threads, hardly depends on what else the machine does; time on the clock
@@ -216,15 +218,9 @@ def describe(world: Any) -> str:
 def gather(
     runs: Sequence[LoggedRun], *, shipped: bool = True, folder: Path | None = None, **settings: Any
 ) -> Evaluations:
-    """Runs, and of each kind of agent the shipped one, else that of the best run.
+    """Runs, and of each kind of agent the shipped one (of the package or a folder), else the best run's.
 
-    Agents that see pixels are left out if there are no frames.
-
-    Args:
-        runs: logged runs.
-        shipped: whether to use the agents that come with the package.
-        folder: where these are, if not in the package.
-        **settings: fields of `Evaluations`.
+    Agents that see pixels are left out if there are no frames. Settings are fields of `Evaluations`.
     """
     evaluations = Evaluations(runs, **settings)
     found: dict[str, TrainedAgent] = {}

@@ -169,16 +169,7 @@ def line_style(label: str, **marks: Any) -> dict[str, Any]:
 def panels(
     rows: Table, key: str | Sequence[str], width: float, height: float, *, ylabel: str = "", **options
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
-    """A drawing with one panel for each value of the key columns, and the rows of each.
-
-    Args:
-        rows: the table.
-        key: column or columns that tell panels apart.
-        width: inches of each panel.
-        height: inches of the drawing.
-        ylabel: label of the first panel's axis.
-        **options: of `Figure.subplots`.
-    """
+    """A drawing with one panel of this width for each value of the key columns, and the rows of each."""
     groups = group_by(rows, *([key] if isinstance(key, str) else key))
     drawing, axes = subplots(width * len(groups), height, 1, len(groups), squeeze=False, **options)
     axes[0, 0].set_ylabel(ylabel)
@@ -198,16 +189,7 @@ def shared_legend(drawing: Drawing, *, where: str = "upper", ncols: int = 4) -> 
 def draw_lines(
     axes: Axes, rows: Table, x: str, y: str, *, line: str = "agent", colours: dict[str, str] | None = None
 ) -> None:
-    """Means over seeds against x with whiskers, one line for each value of a column.
-
-    Args:
-        axes: where to draw.
-        rows: scores, with the columns named here, their standard errors, and `agent`.
-        x: column of the places, which become the ticks.
-        y: `SHARE` (drawn in percent) or `GOALS`.
-        line: column that tells the lines apart.
-        colours: colour of each line, if not that of its label.
-    """
+    """Means over seeds of `SHARE` (in percent) or `GOALS`, one line for each value of a column."""
     factor = 100.0 if y == SHARE else 1.0
     for label, ours in group_by(rows, line).items():
         points = {place: mean_over_seeds(same, y, factor) for place, same in group_by(ours, x).items()}

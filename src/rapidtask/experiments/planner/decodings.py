@@ -233,12 +233,7 @@ def gather_decodings(
 ) -> Decodings:
     """Per domain the EPN that other figures show, and as a control a fresh one of the same shape.
 
-    Args:
-        runs: logged runs of any domain.
-        shipped: whether to use the agents that come with the package.
-        folder: where these are, if not in the package.
-        frames: unused: agents that see pixels are not decoded.
-        **settings: fields of `Decodings`.
+    Agents that see pixels are not decoded: `frames` is unused. Other settings are fields of `Decodings`.
     """
     agents: dict[str, TrainedAgent] = {}
     for world in (MemoryPlanning(), StreetLearn()):

@@ -212,14 +212,7 @@ def reach(distances: list[int], accuracies: np.ndarray, level: float = 0.5) -> t
 
 
 def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whiskers: bool = True) -> Drawing:
-    """Mean accuracy over decoder seeds against the distance, one line per number of iterations.
-
-    Args:
-        rows: rows of `accuracy_rows`.
-        key: column that tells the panels of a domain apart.
-        title: the title of a panel, from any of its rows.
-        whiskers: whether to draw the range of the seeds.
-    """
+    """Mean accuracy of decoder seeds and their range against the distance; a panel per domain and key."""
     ylabel = "decoded correctly (%)"
     drawing, parts = style.panels(rows, ("domain", key), 2.8, 3.3, ylabel=ylabel, sharey=True)
     for axes, panel in parts:

@@ -75,18 +75,7 @@ def share_panels(
     colours: dict[str, str] | None = None,
     ncols: int = 4,
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
-    """Share of the oracle against a column, one line for each value of `line`.
-
-    Args:
-        rows: the table.
-        key: column that tells panels apart.
-        x: column of the places, one of `X_LABELS`.
-        size: inches of a panel: width, height.
-        title: the title of a panel, from any of its rows.
-        xscale: linear or log.
-        colours: colour of each line, if not that of its label.
-        ncols: columns of the legend.
-    """
+    """Share of the oracle against a column, a panel for each value of the key, a line for each of `line`."""
     drawing, parts = style.panels(rows, key, *size, ylabel=style.Y_LABELS[SHARE], sharey=True)
     places = values(rows, x)
     for axes, ours in parts:
