@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from rapidtask.experiments.figure import Table
+from rapidtask.experiments.figure import Row, Table
 
 
 def where(rows: Table, **columns: Any) -> Table:
@@ -15,7 +16,7 @@ def where(rows: Table, **columns: Any) -> Table:
     return [row for row in rows if all(row.get(name) == value for name, value in columns.items())]
 
 
-def group_by(rows: Table, *columns: str) -> dict[Any, Table]:
+def group_by(rows: Iterable[Row], *columns: str) -> dict[Any, Table]:
     """The rows of each value of a column, or of each tuple of several, in order of appearance."""
     key, groups = itemgetter(*columns), {}
     for row in rows:

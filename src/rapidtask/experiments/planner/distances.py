@@ -173,28 +173,24 @@ def accuracy_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
             }
 
 
-def reach_rows(setting: Setting, decoded: Decoded) -> Table:
+def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     """Losses and reach in one setting."""
-    rows: Table = []
     distances = decoded.distances
     accuracies = np.stack([decoded.accuracy(d) for d in distances], axis=-1)  # [I, R, distances]
     for (i, r), loss in np.ndenumerate(decoded.loss):
         distance, falls = reach(distances, accuracies[i, r])
-        rows.append(
-            {
-                **setting.columns,
-                "iterations": i + 1,
-                "trained_iterations": setting.trained.config.agent.iterations,
-                "decoder_seed": r,
-                "training_loss": float(decoded.training.loss[i, r, -1]),
-                "test_loss": float(loss),
-                "test_accuracy": float(decoded.right[i, r].mean()),
-                "below_half_at_distance": distance,
-                "falls_below_half": int(falls),
-                "largest_distance": distances[-1],
-            }
-        )
-    return rows
+        yield {
+            **setting.columns,
+            "iterations": i + 1,
+            "trained_iterations": setting.trained.config.agent.iterations,
+            "decoder_seed": r,
+            "training_loss": float(decoded.training.loss[i, r, -1]),
+            "test_loss": float(loss),
+            "test_accuracy": float(decoded.right[i, r].mean()),
+            "below_half_at_distance": distance,
+            "falls_below_half": int(falls),
+            "largest_distance": distances[-1],
+        }
 
 
 def reach(distances: list[int], accuracies: np.ndarray, level: float = 0.5) -> tuple[float, bool]:
