@@ -139,8 +139,8 @@ def train_decoders(
     decoders = jax.vmap(lambda _: jax.vmap(make)(seed_keys))(jnp.arange(num_iterations))
     summary = (inputs.summary - mean[:, None]) / scale[:, None]
     target = np.minimum(inputs.distance, num_classes - 1)
-    arrays = (jnp.asarray(x) for x in (summary, inputs.places, inputs.match, target))
-    losses, decoders = _train(decoders, *arrays, seed_keys, updates)
+    summary, places, match, target = jax.tree.map(jnp.asarray, (summary, inputs.places, inputs.match, target))
+    losses, decoders = _train(decoders, summary, places, match, target, seed_keys, updates)
     each = max(1, updates // CURVE_POINTS)
     kept = np.asarray(losses)[: updates // each * each]
     curve = kept.reshape(-1, each, *kept.shape[1:]).mean(axis=1)

@@ -139,8 +139,8 @@ class StreetLikelihood(Figure[Decodings]):
         grid = drawing.subplots(2, 4).ravel()
         groups = group_by(rows, "iterations")
         distances = Normalize(0, max(array(rows, "distance")))
-        shown: tuple[Colormap, Normalize, str] = style.DISTANCE, distances, "distance to the goal (moves)"
-        scales = [shown]
+        shown = style.DISTANCE, distances, "distance to the goal (moves)"
+        scales: list[tuple[Colormap, Normalize, str]] = [shown]
         if self.column == "likelihood_of_truth":
             shown = style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance"
             scales.append(shown)
