@@ -6,14 +6,10 @@ import pytest
 from grid_runs import gather_grid_runs, write_grid_runs
 from rapidtask.experiments import grid
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
-from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.costs import LongerLives, Scalability
+from rapidtask.experiments.curves import Recipes, TrainingCurves
 from rapidtask.experiments.figure import Experiment
-from rapidtask.experiments.grid.exploration import Exploration
-from rapidtask.experiments.grid.larger_grids import LargerGrids
-from rapidtask.experiments.grid.recipes import Recipes
-from rapidtask.experiments.grid.scalability import Scalability
-from rapidtask.experiments.grid.trajectory import Trajectory
-from rapidtask.experiments.longer_lives import LongerLives
+from rapidtask.experiments.grid import Exploration, LargerGrids, Trajectory
 from rapidtask.experiments.results import make_results, read_index
 
 pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.

@@ -12,12 +12,10 @@ from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.evaluation.play import play
 from rapidtask.experiments.comparison import StepsToGoal
-from rapidtask.experiments.curves import curve_rows, mean_curve
+from rapidtask.experiments.curves import Recipes, curve_rows, mean_curve
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
-from rapidtask.experiments.grid.exploration import cells_seen
-from rapidtask.experiments.grid.recipes import Recipes
-from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.grid import Trajectory, cells_seen
 from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.policies import make_policy

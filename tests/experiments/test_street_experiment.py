@@ -13,14 +13,13 @@ from rapidtask.cli import main
 from rapidtask.commands.demo import DOMAINS, Demo
 from rapidtask.evaluation.play import play
 from rapidtask.experiments import streets
+from rapidtask.experiments.curves import ThinkingTime, spread
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import draw
+from rapidtask.experiments.streets.cities import Neighbourhoods, PicturedTable, training_cities
 from rapidtask.experiments.streets.generalisation import MoreIntersections
-from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods, PicturedTable
-from rapidtask.experiments.streets.other_cities import training_cities
-from rapidtask.experiments.streets.thinking_time import ThinkingTime, spread
 from rapidtask.experiments.style import mean_over_seeds
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained import cards
@@ -113,7 +112,7 @@ def test_thinking_time_compares_runs_that_trained_as_long(runs, tmp_path):
     write_run(tmp_path / "longer", replace(CONFIG, seed=2), steps=4000, goals=9.0)
     write_run(tmp_path / "aborted", replace(CONFIG, seed=3), steps=100, goals=1.0)
     found = gather(read_runs([runs, tmp_path], "streetlearn"), shipped=False, world=WORLD)
-    rows = figure.table(found)
+    rows = list(figure.table(found))
     ends = {row["run"]: row for row in rows if row["kind"] == "end"}
     # All kinds reached 1040 steps; the longer run was first looked at after 2000, another never got there.
     assert set(ends) == {"one", "two", "four-0", "four-1"}
@@ -123,7 +122,7 @@ def test_thinking_time_compares_runs_that_trained_as_long(runs, tmp_path):
     assert mean_over_seeds(four, "goals_per_episode") == pytest.approx((5.0, 1.0))
     assert len([row for row in rows if row["kind"] == "curve"]) == 2 * 6
     with pytest.raises(NotAvailable, match="no run of an EPN"):
-        figure.table(gather([], shipped=False, world=WORLD))
+        list(figure.table(gather([], shipped=False, world=WORLD)))
 
 
 def test_a_single_seed_has_the_error_of_its_episodes():
@@ -135,7 +134,7 @@ def test_every_seed_is_scored_in_larger_neighbourhoods(evaluations):
     figure = MoreIntersections(intersections=(7,), references=())
     # One kind of EPN: each would be compiled.
     shown = replace(evaluations, agents={"EPN": evaluations.epn()})
-    rows = figure.table(shown)
+    rows = list(figure.table(shown))
     assert [(row["agent"], row["source"]) for row in rows] == [("EPN", "run four-0"), ("EPN", "run four-1")]
     assert {(row["city"], row["intersections"], row["observations"]) for row in rows} == {
         ("paris_se", 7, "symbols")

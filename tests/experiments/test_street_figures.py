@@ -7,21 +7,19 @@ import pytest
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.experiments import streets
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
-from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.costs import LongerLives
+from rapidtask.experiments.curves import ThinkingTime, TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
 from rapidtask.experiments.logged_runs import read_runs
-from rapidtask.experiments.longer_lives import LongerLives
 from rapidtask.experiments.results import make_results, read_index
+from rapidtask.experiments.streets.cities import Neighbourhoods, OtherCities
 from rapidtask.experiments.streets.generalisation import (
     IntermediateNodes,
     LargerMaps,
     MoreIntersections,
     MoreIterations,
 )
-from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods
-from rapidtask.experiments.streets.other_cities import OtherCities
-from rapidtask.experiments.streets.thinking_time import ThinkingTime
 from street_runs import WORLD, write_cities, write_street_runs
 
 pytestmark = pytest.mark.slow  # Every figure compiles programs of its own: minutes.

@@ -18,8 +18,7 @@ from rapidtask.experiments import streets
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
 from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, gather
 from rapidtask.experiments.figure import Figure
-from rapidtask.experiments.grid import WORLD
-from rapidtask.experiments.grid.trajectory import Trajectory
+from rapidtask.experiments.grid import WORLD, Trajectory
 from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
 from rapidtask.policies import POLICIES

@@ -9,7 +9,7 @@ from typing import Literal
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import EnvironmentSpec, WorldOptions
-from rapidtask.worlds.pixel_worlds import attach_frames
+from rapidtask.worlds.frame_store import attach_frames
 from rapidtask.worlds.streets import RULES, NeighbourhoodOptions, StreetPool, StreetPoolStream, sample_pool
 
 POOL_ENTRIES = 16_000_000

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, columns
-from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, Table
-from rapidtask.policies import POLICIES
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, Row, Table
+from rapidtask.experiments.tables import array, group_by, where
 
 MOST_GOALS = 25
 """Goals whose steps are shown: later ones are alike."""
@@ -30,36 +31,35 @@ class OracleShare(Figure[Evaluations]):
     greedy: bool = True
     """Whether trained agents are scored with greedy actions too."""
 
-    def table(self, source: Evaluations) -> Table:
+    def table(self, source: Evaluations) -> Iterator[Row]:
         """Scores of trained agents, sampled and greedy, and of reference policies."""
-        rows: Table = []
         for label in source.agents if self.variants else source.main_agents:
-            for actions in ("sampled", "greedy") if self.greedy else ("sampled",):
-                rows.append(_score_row(source, label, actions, greedy=actions == "greedy"))
-        return rows + [_score_row(source, name, "reference") for name in self.references]
+            yield score_row(source, label, "sampled", greedy=False)
+            if self.greedy:
+                yield score_row(source, label, "greedy", greedy=True)
+        for name in self.references:
+            yield score_row(source, name, "reference")
 
     def plot(self, rows: Table) -> Drawing:
         """Goals above, share of the oracle below."""
-        drawing = style.new_figure(7.4, 5.0)
-        above, below = drawing.subplots(2, 1, sharex=True)
+        drawing, (above, below) = style.subplots(7.4, 5.0, 2, 1, sharex=True)
         shown = [row for row in rows if row["actions"] != "greedy"]
         labels = [row["agent"] for row in shown]
         for axes, column, factor, form in ((above, GOALS, 1.0, "{:.1f}"), (below, SHARE, 100.0, "{:.0f}%")):
-            values = [row[column] * factor for row in shown]
-            style.bars(axes, labels, values, [row[f"{column}_stderr"] * factor for row in shown], form=form)
-            for row in rows:
-                if row["actions"] == "greedy":
-                    colour = style.colour_of(row["agent"])
-                    # At the edge of the bar: its middle is the number's.
-                    place = labels.index(row["agent"]) + 0.3
-                    axes.plot(place, row[column] * factor, "o", ms=5, color="white", markeredgecolor=colour)
+            heights, errors = factor * array(shown, column), factor * array(shown, f"{column}_stderr")
+            style.bars(axes, labels, heights.tolist(), errors.tolist(), form=form)
+            for row in where(rows, actions="greedy"):
+                # At the edge of the bar: its middle is the number's.
+                place = (labels.index(row["agent"]) + 0.3, factor * row[column])
+                axes.plot(*place, "o", ms=5, color="white", mec=style.colour_of(row["agent"]))
             axes.tick_params(axis="x", labelsize=7)
-        above.set(ylabel="goals per episode", ylim=(0, 1.12 * max(row[GOALS] for row in rows)))
+        above.set(ylabel="goals per episode", ylim=(0, 1.12 * max(array(rows, GOALS))))
         below.set(ylabel="of the oracle, last third (%)", ylim=(0, 112))
         return drawing
 
 
-def _score_row(source: Evaluations, label: str, actions: str, **options) -> dict:
+def score_row(source: Evaluations, label: str, actions: str, **options) -> Row:
+    """Scores of a trained agent or of a reference policy in the common world."""
     scores, trained = source.scores(label, **options), source.find(label)
     return {
         "agent": label,
@@ -88,21 +88,14 @@ class StepsToGoal(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         """One line per agent."""
-        drawing = style.new_figure(6.6, 3.6)
-        axes = drawing.subplots()
-        style.quiet(axes)
-        for label in dict.fromkeys(row["agent"] for row in rows):
-            points = [row for row in rows if row["agent"] == label and row["goal"] <= MOST_GOALS]
-            x, y = [row["goal"] for row in points], [row["steps"] for row in points]
-            marker = "" if label in POLICIES else "o"
-            axes.plot(
-                x, y, **style.line_style(label), marker=marker, markersize=3, label=style.name_of(label)
+        drawing, axes = style.subplots(6.6, 3.6)
+        for label, points in group_by([row for row in rows if row["goal"] <= MOST_GOALS], "agent").items():
+            look = style.line_style(label, marker="o", markersize=3) | {"label": style.name_of(label)}
+            style.draw_band(
+                axes, *(array(points, name) for name in ("goal", "steps", "steps_stderr")), **look
             )
-            low, high = ([r["steps"] + sign * 2 * r["steps_stderr"] for r in points] for sign in (-1, 1))
-            axes.fill_between(x, low, high, color=style.colour_of(label), alpha=0.15, linewidth=0)
         axes.set(xlabel="n-th goal of the episode", ylabel="steps to reach it", xlim=(0.5, MOST_GOALS + 0.5))
-        axes.set_ylim(bottom=0)
-        axes.set_xticks([1, 5, 10, 15, 20, 25])
+        axes.set(ylim=(0, None), xticks=[1, 5, 10, 15, 20, 25])
         axes.legend(ncols=2)
         return drawing
 

@@ -1,20 +1,24 @@
-"""Training curves of runs with the reference policies (paper, Figures 2b and 3c)."""
+"""Figures of training curves: agents while they learn, recipes, thinking time (paper, Figures 2b, 3c, 4a)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, in_order, is_main
-from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Row, Table
+from rapidtask.experiments.logged_runs import LoggedRun
+from rapidtask.experiments.tables import array, group_by, where
+from rapidtask.runs.config import agent_name
 
 CURVE_POINTS = 200
 """Places at which the mean of seeds is taken."""
+BELIEVED_STEPS = 1e9
+"""Order of magnitude of the paper's training; believed, not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,20 +50,150 @@ class TrainingCurves(Figure[Evaluations]):
     def plot(self, rows: Table) -> Drawing:
         """Curves against steps and against minutes; agents that see pixels below those that see symbols."""
         groups = sorted({row["observations"] for row in rows if "observations" in row}, reverse=True)
-        drawing = style.new_figure(8.6, 0.5 + 3.2 * len(groups))
-        panels = drawing.subplots(len(groups), 2, sharey=True, width_ratios=(1.15, 1), squeeze=False)
+        height = 0.5 + 3.2 * len(groups)
+        options = {"sharey": True, "width_ratios": (1.15, 1), "squeeze": False}
+        drawing, panels = style.subplots(8.6, height, len(groups), 2, **options)
         for (by_steps, by_minutes), group in zip(panels, groups, strict=True):
             ours = [row for row in rows if row.get("observations", group) == group]
-            draw_curves(by_steps, ours, "steps")
+            draw_curves(by_steps, ours, "steps", named=False)
             draw_curves(by_minutes, ours, "minutes")
-            by_steps.set_xlim(0, max(row["steps"] for row in ours if "steps" in row) * 1.02)
-            by_steps.set_ylabel("goals per episode")
-            by_minutes.set(xlabel="minutes of training")
-            by_minutes.set_xlim(left=0)
+            longest = max(row["steps"] for row in ours if "steps" in row)
+            by_steps.set(xlim=(0, 1.02 * longest), ylabel="goals per episode")
+            by_minutes.set(xlim=(0, None), xlabel="minutes of training")
             if len(groups) > 1:
                 by_steps.set_title(group)
         style.shared_legend(drawing, ncols=5)
         return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipes(Figure[Evaluations]):
+    """Training curves of the EPN with the paper's recipe and the fast one."""
+
+    name: str = "recipes"
+    title: str = "EPN: recipe `paper` beside recipe `fast`"
+    caption: str = (
+        "The same agent's goals per episode on held-out worlds against environment steps (logarithmic). "
+        "`paper`: V-trace and RMSprop, the paper's block; it was run for as long as the curve goes, which is "
+        "far shorter than the paper's training is believed to have been (order 10⁹ steps, shaded; an "
+        "estimate, the paper gives no number that we know of). `fast`: residual block, comparisons given, "
+        "and Muon."
+    )
+    references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
+
+    def table(self, source: Evaluations) -> Table:
+        """Evaluations of the all-to-all EPN's runs with both recipes, and reference policies."""
+        labels = ("EPN", "EPN, recipe paper")
+        rows = [row for row in curve_rows(source, ("fast", "paper")) if row["agent"] in labels]
+        if not where(rows, recipe="paper"):
+            raise NotAvailable("no run of the EPN with recipe paper among --runs")
+        return rows + reference_rows(source, self.references)
+
+    def plot(self, rows: Table) -> Drawing:
+        """Both recipes against the logarithm of steps, up to the paper's."""
+        drawing, axes = style.subplots(6.8, 3.6)
+        draw_curves(axes, rows, "steps")
+        least = min(row["steps"] for row in rows if "steps" in row)
+        axes.set(xscale="log", xlim=(0.8 * least, 3 * BELIEVED_STEPS))
+        shade = {"color": style.COLOURS["EPN, recipe paper"], "alpha": 0.18, "lw": 0}
+        axes.axvspan(BELIEVED_STEPS / 3, 3 * BELIEVED_STEPS, **shade)
+        words = {"ha": "center", "va": "bottom", "fontsize": 7.5, "color": style.FAINT}
+        axes.annotate("the paper's\ntraining\n(believed)", (BELIEVED_STEPS, 1.0), **words)
+        for line in axes.get_lines():
+            label = str(line.get_label())
+            if label.startswith("EPN") and "recipe" not in label:
+                line.set_label(label.replace("EPN", "EPN, recipe fast"))
+        axes.set(xlabel="environment steps", ylabel="goals per episode")
+        style.shared_legend(drawing, ncols=2)
+        return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThinkingTime(Figure[Evaluations]):
+    """Training curves of planners with more and fewer iterations, and what they end at."""
+
+    name: str = "thinking_time"
+    title: str = "Planners trained with 1, 2 and 4 iterations (paper, Figure 4a)"
+    caption: str = (
+        "The EPN, symbols, recipe `fast`, trained on 5 intersections with as many planner iterations as its "
+        "name says. Left: goals per episode in the held-out city while training; thin lines are seeds, thick "
+        "lines their mean. Right: at the last number of steps that some run of each kind reached, so that "
+        "none has trained longer; bars are means over seeds, whiskers their standard deviation."
+    )
+    iterations: tuple[int, ...] = (1, 2, 4)
+    references: tuple[str, ...] = ("within-task", "edges", "edges-inverse", "oracle")
+
+    def table(self, source: Evaluations) -> Iterator[Row]:
+        """Evaluations that the runs logged, with the end of each; and reference policies."""
+        runs = [run for run in source.runs if self._counts(run)]
+        if not runs:
+            raise NotAvailable("no run of an EPN on streets with symbols among --runs")
+        iterations = {run.folder.name: run.config.agent.iterations for run in runs}
+        curves = group_by(curve_rows(source, ("fast",)), "run")
+        curves = {
+            run: [
+                {"kind": "curve", "iterations": number, **row, "agent": f"EPN, {style.plural(number)}"}
+                for row in curves[run]
+            ]
+            for run, number in iterations.items()
+        }
+        for rows in curves.values():
+            yield from rows
+        end = last_common_steps(runs)
+        for rows in curves.values():
+            before = [row for row in rows if row["steps"] <= end]
+            # A run that was stopped earlier, or was first looked at later, has nothing to compare.
+            if before and rows[-1]["steps"] >= end:
+                yield {**before[-1], "kind": "end"}
+        for row in reference_rows(source, self.references):
+            yield {"kind": "reference", **row}
+
+    def _counts(self, run: LoggedRun) -> bool:
+        """Whether a run is one of the figure: only its thinking time tells it apart."""
+        return (
+            agent_name(run.config.agent) == "epn"
+            and run.config.recipe == "fast"
+            and run.observations == "symbols"
+            and run.config.agent.recent_rows is None
+            and run.config.agent.iterations in self.iterations
+            and " intersections" not in run.label
+            and bool(run.evaluations)
+        )
+
+    def plot(self, rows: Table) -> Drawing:
+        """Curves, and what they end at."""
+        drawing, (left, right) = style.subplots(8.6, 3.6, 1, 2, width_ratios=(1.7, 1))
+        draw_curves(left, [row for row in rows if row["kind"] != "end"], "steps", named=False)
+        left.set(xlim=(0, None), ylabel="goals per episode")
+        ends = dict(sorted(group_by(where(rows, kind="end"), "iterations").items()))
+        style.bars(
+            right,
+            [f"{number} ({style.plural(len(group), 'seed')})" for number, group in ends.items()],
+            [array(group, GOALS).mean() for group in ends.values()],
+            [spread(group) for group in ends.values()],
+            colours=[style.colour_of(group[0]["agent"]) for group in ends.values()],
+        )
+        references = where(rows, kind="reference")
+        style.reference_lines(right, references)
+        for axes in (left, right):
+            axes.set_ylim(0, 1.08 * max(array(references, GOALS), default=1.0))
+        right.set(xlabel="iterations")
+        style.shared_legend(drawing, ncols=3)
+        return drawing
+
+
+def last_common_steps(runs: list[LoggedRun]) -> int:
+    """The most steps that some run of each number of iterations was evaluated at."""
+    ends: dict[int, int] = {}
+    for run in runs:
+        iterations, steps = run.config.agent.iterations, run.evaluations[-1]["steps"]
+        ends[iterations] = max(steps, ends.get(iterations, 0))
+    return min(ends.values())
+
+
+def spread(rows: Table) -> float:
+    """Standard deviation over seeds; none of a single one."""
+    return float(array(rows, GOALS).std(ddof=1)) if len(rows) > 1 else 0.0
 
 
 def curve_rows(source: Evaluations, recipes: Sequence[str]) -> Table:
@@ -91,29 +225,24 @@ def reference_rows(source: Evaluations, names: Sequence[str]) -> Table:
     ]
 
 
-def draw_curves(axes: Axes, rows: Table, x: str) -> None:
+def draw_curves(axes: Axes, rows: Table, x: str, *, named: bool = True) -> None:
     """Thin lines for seeds, a thick one for the mean of each agent, and the reference lines."""
-    curves = [row for row in rows if row["recipe"] != "reference"]
-    references = [(row["agent"], row[GOALS]) for row in rows if row["recipe"] == "reference"]
-    style.quiet(axes)
-    for label in sorted({row["agent"] for row in curves}, key=in_order):
-        seeds = []
-        for run in dict.fromkeys(row["run"] for row in curves if row["agent"] == label):
-            ours = [row for row in curves if (row["agent"], row["run"]) == (label, run)]
-            seeds.append(np.asarray(sorted((row[x], row[GOALS]) for row in ours)).T)
+    references = where(rows, recipe="reference")
+    curves = group_by([row for row in rows if row["recipe"] != "reference"], "agent")
+    for label in sorted(curves, key=in_order):
+        runs = group_by(curves[label], "run").values()
+        seeds = [np.asarray(sorted((row[x], row[GOALS]) for row in run)).T for run in runs]
         for places, goals in seeds:
             axes.plot(places, goals, color=style.colour_of(label), linewidth=0.8, alpha=0.4)
         places, mean = mean_curve(seeds)
         shown = f"{label} ({len(seeds)} seeds)" if len(seeds) > 1 else label
         axes.plot(places, mean, color=style.colour_of(label), linewidth=2.0, label=shown)
         axes.plot(places[-1], mean[-1], "o", markersize=4, color=style.colour_of(label))
-    top = max([value for _, value in references], default=0.0)
-    axes.set_ylim(0, max(top * 1.06, 1))
+    axes.set_ylim(0, max(1.06 * max(array(references, GOALS), default=0.0), 1))
     if x == "steps":
         axes.set_xlabel("environment steps (millions)")
         axes.xaxis.set_major_formatter(lambda value, place: f"{value / 1e6:g}")
-    place: Any = axes.get_subplotspec()
-    style.reference_lines(axes, references, least_gap=0.045 * top, named=place is None or place.is_last_col())
+    style.reference_lines(axes, references, named=named)
 
 
 def mean_curve(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

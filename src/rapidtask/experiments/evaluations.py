@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
-from rapidtask.evaluation.play import Episodes, play
+from rapidtask.evaluation.play import Episodes, episode_keys, play, play_batch
 from rapidtask.evaluation.scores import score
 from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.logged_runs import PIXELS, LoggedRun, kind_label
@@ -28,6 +29,7 @@ from rapidtask.runs.config import RunConfig, agent_name
 
 MAIN_LABELS = ("EPN", "MERLIN", "MRA", "LSTM")
 """The agents that the paper compares, in the order of tables and figures."""
+NO_AGENT = "no trained agent: none is shipped, and no run has one"
 NO_EPN = "no trained EPN: none is shipped, and none of the runs trained one"
 
 
@@ -165,6 +167,28 @@ class Evaluations:
         world = self.world_of(name)
         return play(world.make(), self.policy(name, world), episodes, self.seed)
 
+    def time_episodes(
+        self, name: str, world: Any, episodes: int, **options
+    ) -> tuple[np.ndarray, dict[str, float]]:
+        """Play episodes in one batch, compiled beforehand.
+
+        Processor time, summed over threads, hardly depends on what else the machine does; time on the clock
+        does.
+
+        Returns:
+            Whether each step completed a task, `[T, E]`; milliseconds per step and environment as columns.
+        """
+        environment, policy = world.make(), self.policy(name, world, **options)
+        keys = episode_keys(self.seed, episodes)
+        compiled = play_batch.lower(environment, policy, keys).compile()
+        wall, processor = time.perf_counter(), time.process_time()
+        completed = compiled(environment, policy, keys).completed
+        steps = world.episode_steps * episodes
+        return completed, {
+            "processor_ms_per_step": (time.process_time() - processor) * 1e3 / steps,
+            "wall_ms_per_step": (time.perf_counter() - wall) * 1e3 / steps,
+        }
+
     def _episodes(self, name: str, episodes: int | None) -> int:
         episodes = min(episodes or self.episodes, self.episodes)
         trained = self.find(name)
@@ -194,15 +218,9 @@ def describe(world: Any) -> str:
 def gather(
     runs: Sequence[LoggedRun], *, shipped: bool = True, folder: Path | None = None, **settings: Any
 ) -> Evaluations:
-    """Runs, and of each kind of agent the shipped one, else that of the best run.
+    """Runs, and of each kind of agent the shipped one (of the package or a folder), else the best run's.
 
-    Agents that see pixels are left out if there are no frames.
-
-    Args:
-        runs: logged runs.
-        shipped: whether to use the agents that come with the package.
-        folder: where these are, if not in the package.
-        **settings: fields of `Evaluations`.
+    Agents that see pixels are left out if there are no frames. Settings are fields of `Evaluations`.
     """
     evaluations = Evaluations(runs, **settings)
     found: dict[str, TrainedAgent] = {}
@@ -253,8 +271,5 @@ def is_main(label: str) -> bool:
 def in_order(label: str) -> tuple:
     """Key to sort labels by: EPN first, then the rivals, then variants; symbols before pixels."""
     kind = label.removesuffix(PIXELS)
-    return (
-        MAIN_LABELS.index(kind) if kind in MAIN_LABELS else len(MAIN_LABELS),
-        kind,
-        label != kind,
-    )
+    place = MAIN_LABELS.index(kind) if kind in MAIN_LABELS else len(MAIN_LABELS)
+    return (place, kind, label != kind)

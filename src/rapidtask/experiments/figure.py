@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from matplotlib.figure import Figure as Drawing
 
-Table = list[dict[str, Any]]
-"""One dictionary per row."""
+Row = dict[str, Any]
+Table = list[Row]
 
 GOALS = "goals_per_episode"
 SHARE = "oracle_share_last_third"
@@ -35,8 +35,8 @@ class Figure(ABC, Generic[Source]):
     """What is to be seen, and how it was measured."""
 
     @abstractmethod
-    def table(self, source: Source) -> Table:
-        """Measure. Raises `NotAvailable` if there is not what the figure shows."""
+    def table(self, source: Source) -> Iterable[Row]:
+        """Measure, row by row. Raises `NotAvailable` if there is not what the figure shows."""
 
     @abstractmethod
     def plot(self, rows: Table) -> Drawing:

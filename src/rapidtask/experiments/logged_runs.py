@@ -10,6 +10,7 @@ from pathlib import Path
 from rapidtask.envs.registry import domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
+from rapidtask.experiments.style import plural
 from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
 from rapidtask.runs.logs import read_log
 
@@ -82,7 +83,7 @@ def _street_variant(config: RunConfig, world: StreetLearn) -> str:
     """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
     variant = ""
     if (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
-        variant += f", {iterations} iteration{'s' if iterations != 1 else ''}"
+        variant += f", {plural(iterations)}"
     if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
         variant += f", {intersections} intersections"
     return variant + (PIXELS if world.frames is not None else "")

@@ -17,7 +17,7 @@ import matplotlib
 from rapidtask.errors import InputError
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.runs.checkpoint import write_atomically
 from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
@@ -62,7 +62,8 @@ def make_result(figure: Figure[Any], evaluations: Evaluations, command: str) -> 
     began = time.perf_counter()
     rows, drawing, missing = [], None, ""
     try:
-        rows = figure.table(evaluations)
+        found = figure.table(evaluations)
+        rows = found if isinstance(found, list) else list(found)
         drawing = draw(figure, rows)
     except NotAvailable as reason:
         missing = str(reason)
@@ -169,15 +170,19 @@ def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], ou
     if agents:
         lines += ["## Agents that were evaluated", "", "| agent | shipped agent or run |", "|---|---|"]
         lines += [f"| {label} | {source} |" for label, source in agents.items()] + [""]
+    path = out / "runs.csv"
     if runs:
-        write_atomically(out / "runs.csv", csv_text([_run_row(run) for run in runs]).encode())
-    if (out / "runs.csv").is_file():
+        write_atomically(path, csv_text([run_row(run) for run in runs]).encode())
+    if path.is_file():
         lines += ["## Runs", "", "Every logged run, with its command: [runs.csv](runs.csv).", ""]
-        lines += [*_markdown(out / "runs.csv"), ""]
+        header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+        lines += [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
+        lines += [f"| {' | '.join(cells)} | `{command}` |" for *cells, command in rows] + [""]
     write_atomically(out / "README.md", "\n".join(lines).encode())
 
 
-def _run_row(run: LoggedRun) -> dict[str, Any]:
+def run_row(run: LoggedRun) -> Row:
+    """A run in the table of all runs."""
     return {
         "run": run.folder.name,
         "agent": run.label,
@@ -188,16 +193,6 @@ def _run_row(run: LoggedRun) -> dict[str, Any]:
         "goals at the end": round(run.final_goals, 2),
         "command": training_command(run.config),
     }
-
-
-def _markdown(path: Path) -> list[str]:
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    for row in rows:
-        *cells, command = row
-        lines.append("| " + " | ".join([*cells, f"`{command}`"]) + " |")
-    return lines
 
 
 def keep_sweeps(folders: Sequence[Path], out: Path) -> list[Path]:

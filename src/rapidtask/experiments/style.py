@@ -7,9 +7,12 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Table
+from rapidtask.experiments.tables import array, group_by
 from rapidtask.policies import POLICIES
 
 Y_LABELS = {GOALS: "goals per episode", SHARE: "share of the oracle, last third (%)"}
@@ -54,6 +57,13 @@ NAMES = {
 }
 """Reference policies as figures call them."""
 
+LIKELIHOOD = LinearSegmentedColormap.from_list("likelihood", ["#e3e6eb", "#9ec5f4", "#2563eb", "#172554"])
+"""From grey (wrong, or not known) to blue (known)."""
+ATTENTION = LinearSegmentedColormap.from_list("attention", ["#e9ebef", "#fdba74", "#ea580c", "#7c2d12"])
+DISTANCE = colormaps["viridis_r"]
+"""Bright near the goal, dark far from it."""
+GOAL = "#ea580c"
+
 SETTINGS = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -78,9 +88,12 @@ SETTINGS = {
 
 def colour_of(label: str) -> str:
     """The colour of an agent or a reference policy."""
-    if label in COLOURS:
-        return COLOURS[label]
-    return VARIANTS[sum(label.encode()) % len(VARIANTS)]
+    return COLOURS.get(label) or VARIANTS[sum(label.encode()) % len(VARIANTS)]
+
+
+def iteration_colour(iteration: int, iterations: int = 6):
+    """From light to dark as the planner thinks longer."""
+    return colormaps["viridis_r"](0.12 + 0.88 * (iteration - 1) / (iterations - 1))
 
 
 def name_of(label: str) -> str:
@@ -88,99 +101,79 @@ def name_of(label: str) -> str:
     return NAMES.get(label, label)
 
 
-def plural(iterations: int) -> str:
+def plural(count: int, what: str = "iteration") -> str:
     """ "1 iteration", "2 iterations"."""
-    return f"{iterations} iteration" + ("" if iterations == 1 else "s")
+    return f"{count} {what}" + ("" if count == 1 else "s")
 
 
-def new_figure(width: float = 6.4, height: float = 3.6) -> Drawing:
+def new_figure(width: float, height: float) -> Drawing:
     """An empty drawing, inches."""
     return Drawing(figsize=(width, height), layout="constrained")
+
+
+def subplots(width: float, height: float, rows: int = 1, columns: int = 1, **options) -> tuple[Drawing, Any]:
+    """A drawing, inches, and its axes as `Figure.subplots` gives them, with faint grid lines."""
+    drawing = new_figure(width, height)
+    axes = drawing.subplots(rows, columns, **options)
+    for each in drawing.axes:
+        quiet(each)
+    return drawing, axes
 
 
 def quiet(axes: Axes, *, grid: str = "y") -> None:
     """Faint grid lines behind the data."""
     axes.set_axisbelow(True)
-    if grid:
-        axes.grid(axis=grid, color=GRID, linewidth=0.8)  # pyright: ignore[reportArgumentType]
+    axes.grid(axis=grid, color=GRID, linewidth=0.8)  # pyright: ignore[reportArgumentType]
     axes.tick_params(length=3)
 
 
-def reference_lines(
-    axes: Axes, values: Sequence[tuple[str, float]], *, least_gap: float = 0.0, named: bool = True
-) -> None:
+def reference_lines(axes: Axes, rows: Table, column: str = GOALS, *, named: bool = True) -> None:
     """Horizontal lines, with their names at the right end, moved apart where they would overlap."""
+    factor = 100.0 if column == SHARE else 1.0
+    least_gap = 0.05 * (100 if column == SHARE else max(array(rows, column), default=0.0))
     previous = -float("inf")
-    for label, value in sorted(values, key=lambda item: item[1]):
+    for row in sorted(rows, key=lambda row: row[column]):
+        label, value = row["agent"], factor * row[column]
         axes.axhline(value, color=colour_of(label), linewidth=1.0, linestyle=DASHED, zorder=1)
-        if not named:
-            continue
         previous = max(value, previous + least_gap)
-        axes.annotate(
-            f"{name_of(label)} {value:.1f}",
-            (1.01, previous),
-            xycoords=("axes fraction", "data"),
-            fontsize=7.5,
-            color=FAINT,
-            va="center",
-        )
+        if named:
+            place, across = (1.01, previous), ("axes fraction", "data")
+            look = {"fontsize": 7.5, "color": FAINT, "va": "center"}
+            axes.annotate(f"{name_of(label)} {value:.1f}", place, xycoords=across, **look)
 
 
 def bars(
     axes: Axes,
     labels: Sequence[str],
-    values: Sequence[float],
+    heights: Sequence[float],
     errors: Sequence[float],
     *,
     form: str = "{:.1f}",
     colours: Sequence[str] | None = None,
 ) -> None:
     """Vertical bars with their value on top."""
-    places = range(len(labels))
-    drawn = axes.bar(
-        places,
-        values,
-        yerr=errors,
-        width=0.68,
-        color=colours or [colour_of(label) for label in labels],
-        error_kw={"elinewidth": 0.9, "ecolor": INK},
-    )
-    axes.bar_label(drawn, [form.format(value) for value in values], padding=2, fontsize=8, color=INK)
-    axes.set_xticks(list(places), [fill(name_of(label), 11) for label in labels])
-    axes.tick_params(axis="x", length=0)
-    quiet(axes)
+    colours = colours or [colour_of(label) for label in labels]
+    whiskers = {"elinewidth": 0.9, "ecolor": INK}
+    drawn = axes.bar(range(len(labels)), heights, 0.68, yerr=errors, color=colours, error_kw=whiskers)
+    axes.bar_label(drawn, [form.format(height) for height in heights], padding=2, fontsize=8, color=INK)
+    axes.set_xticks(range(len(labels)), [fill(name_of(label), 11) for label in labels])
 
 
-def line_style(label: str) -> dict[str, Any]:
-    """How the line of an agent is drawn; reference policies are thin and dashed."""
+def line_style(label: str, **marks: Any) -> dict[str, Any]:
+    """How the line of an agent is drawn, with marks if any; reference policies are thin and dashed."""
     if label in POLICIES:
         return {"color": colour_of(label), "linewidth": 1.2, "linestyle": DASHED}
-    return {"color": colour_of(label), "linewidth": 2.0, "linestyle": "-"}
+    return {"color": colour_of(label), "linewidth": 2.0, "linestyle": "-", **marks}
 
 
 def panels(
     rows: Table, key: str | Sequence[str], width: float, height: float, *, ylabel: str = "", **options
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
-    """A drawing with one panel for each value of the key columns, and the rows of each.
-
-    Args:
-        rows: the table.
-        key: column or columns that tell panels apart.
-        width: inches of each panel.
-        height: inches of the drawing.
-        ylabel: label of the first panel's axis.
-        **options: of `Figure.subplots`.
-    """
-    columns = [key] if isinstance(key, str) else key
-    groups: dict[tuple, Table] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in columns), []).append(row)
-    drawing = new_figure(width * len(groups), height)
-    axes = drawing.subplots(1, len(groups), squeeze=False, **options)[0]
-    axes[0].set_ylabel(ylabel)
-    for each in axes:
-        quiet(each)
-    return drawing, list(zip(axes, groups.values(), strict=True))
+    """A drawing with one panel of this width for each value of the key columns, and the rows of each."""
+    groups = group_by(rows, *([key] if isinstance(key, str) else key))
+    drawing, axes = subplots(width * len(groups), height, 1, len(groups), squeeze=False, **options)
+    axes[0, 0].set_ylabel(ylabel)
+    return drawing, list(zip(axes[0], groups.values(), strict=True))
 
 
 def shared_legend(drawing: Drawing, *, where: str = "upper", ncols: int = 4) -> None:
@@ -196,35 +189,29 @@ def shared_legend(drawing: Drawing, *, where: str = "upper", ncols: int = 4) -> 
 def draw_lines(
     axes: Axes, rows: Table, x: str, y: str, *, line: str = "agent", colours: dict[str, str] | None = None
 ) -> None:
-    """Means over seeds against x with whiskers, one line for each value of a column.
-
-    Args:
-        axes: where to draw.
-        rows: scores, with the columns named here, their standard errors, and `agent`.
-        x: column of the places.
-        y: `SHARE` (drawn in percent) or `GOALS`.
-        line: column that tells the lines apart.
-        colours: colour of each line, if not that of its label.
-    """
+    """Means over seeds of `SHARE` (in percent) or `GOALS`, one line for each value of a column."""
     factor = 100.0 if y == SHARE else 1.0
-    for label in dict.fromkeys(row[line] for row in rows):
-        ours = [row for row in rows if row[line] == label]
-        agent = ours[0]["agent"]
-        places = sorted({row[x] for row in ours})
-        points = [mean_over_seeds([row for row in ours if row[x] == place], y, factor) for place in places]
+    for label, ours in group_by(rows, line).items():
+        points = {place: mean_over_seeds(same, y, factor) for place, same in group_by(ours, x).items()}
+        places = sorted(points)
+        means, errors = zip(*(points[place] for place in places), strict=True)
         seeds = len({row.get("source") for row in ours})
-        look = line_style(agent) | {"marker": "" if agent in POLICIES else "o", "markersize": 4.5}
-        look["color"] = (colours or {}).get(label) or colour_of(label)
         shown = name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else "")
-        means, errors = zip(*points, strict=True)
+        look = line_style(ours[0]["agent"], marker="o", markersize=4.5)
+        look["color"] = (colours or {}).get(label) or colour_of(label)
         axes.errorbar(places, means, errors, label=shown, **look)
     axes.set_ylim(0, 106) if y == SHARE else axes.set_ylim(bottom=0)
-    quiet(axes)
+
+
+def draw_band(axes: Axes, x: np.ndarray, y: np.ndarray, error: np.ndarray, **look) -> None:
+    """A line, and two standard errors around it shaded."""
+    axes.plot(x, y, **look)
+    axes.fill_between(x, y - 2 * error, y + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def mean_over_seeds(rows: Table, column: str, factor: float = 1.0) -> tuple[float, float]:
     """Mean over seeds and its standard error; of one seed, the standard error over its episodes."""
-    values = np.asarray([row[column] for row in rows]) * factor
-    if len(values) == 1:
-        return float(values[0]), float(rows[0].get(f"{column}_stderr") or 0.0) * factor
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+    found = array(rows, column) * factor
+    if len(found) == 1:
+        return float(found[0]), float(rows[0].get(f"{column}_stderr") or 0.0) * factor
+    return float(found.mean()), float(found.std(ddof=1) / np.sqrt(len(found)))

@@ -31,21 +31,15 @@ class RunDisplay:
     def show(self, progress: Progress, live: Live) -> None:
         """Show where the run stands."""
         if live.console.is_terminal:
-            live.update(self._panel(progress), refresh=True)
+            table = Table(title=self._title, title_justify="left", show_header=False, box=None)
+            bar = ProgressBar(progress.trainer.num_iterations, progress.iteration, width=40)
+            for row in {"progress": bar, **self._numbers(progress)}.items():
+                table.add_row(*row)
+            live.update(table, refresh=True)
         elif progress.seconds - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = progress.seconds
-            live.console.print(self._line(progress), soft_wrap=True)
-
-    def _panel(self, progress: Progress) -> Table:
-        table = Table(title=self._title, title_justify="left", show_header=False, box=None)
-        done, total = progress.iteration, progress.trainer.num_iterations
-        table.add_row("progress", ProgressBar(total, done, width=40))
-        for name, value in self._numbers(progress).items():
-            table.add_row(name, value)
-        return table
-
-    def _line(self, progress: Progress) -> str:
-        return "  ".join(f"{name} {value}" for name, value in self._numbers(progress).items())
+            line = "  ".join(f"{name} {value}" for name, value in self._numbers(progress).items())
+            live.console.print(line, soft_wrap=True)
 
     def _numbers(self, progress: Progress) -> dict[str, str]:
         trainer, goals = progress.trainer, progress.goals_per_episode

@@ -52,26 +52,19 @@ def training_command(config: RunConfig) -> str:
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)
     words += _flags("learning", config.learning, learning_for(recipe, name))
-    # Options that this module does not know by name still belong to the command.
-    known = {"world", "agent", "learning", "recipe", "seed", "steps"}
-    words += _flags("", config, RunConfig(), leave_out=known)
     return shlex.join([*words, "--steps", str(config.steps), "--seed", str(config.seed)])
 
 
-def _flags(prefix: str, options: Any, defaults: Any, leave_out: frozenset[str] | set[str] = frozenset()):
+def _flags(part: str, options: Any, defaults: Any) -> list[str]:
     words: list[str] = []
     for field in dataclasses.fields(options):
-        value = getattr(options, field.name)
-        if field.name in leave_out or value == getattr(defaults, field.name):
+        value, name = getattr(options, field.name), field.name.replace("_", "-")
+        if value == getattr(defaults, field.name):
             continue
-        flag = ".".join(part for part in (prefix, field.name.replace("_", "-")) if part)
         if isinstance(value, bool):
-            start, _, end = flag.rpartition(".")
-            words.append(f"--{flag}" if value else f"--{start + '.' if start else ''}no-{end}")
-        elif isinstance(value, tuple | list):
-            words += [f"--{flag}", *map(str, value)]
+            words.append(f"--{part}.{name}" if value else f"--{part}.no-{name}")
         else:
-            words += [f"--{flag}", str(value)]
+            words += [f"--{part}.{name}", *map(str, value if isinstance(value, tuple | list) else [value])]
     return words
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ from rapidtask.learning.trainer import Trainer, TrainState
 from rapidtask.runs.config import RunConfig
 
 
-class TrainingWorlds:
+class TrainingWorlds(AbstractContextManager["TrainingWorlds"]):
     """The environments of a run, numbered: which one an iteration trains in follows from the iteration alone.
 
     All have equal shapes. A street world's environment number n holds pool n of `StreetLearn.stream`, which
@@ -66,12 +66,7 @@ class TrainingWorlds:
         if self._stream is not None:
             self._stream.close()
 
-    def __enter__(self) -> TrainingWorlds:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _take(self, number: int) -> Environment:

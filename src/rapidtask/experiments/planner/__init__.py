@@ -1,8 +1,7 @@
 """What a trained planner computes: distances decoded from its summary, its attention, value iteration."""
 
 from rapidtask.experiments.figure import Experiment
-from rapidtask.experiments.planner.attention_kinds import AttentionKinds
-from rapidtask.experiments.planner.attention_maps import GridAttention, StreetAttention
+from rapidtask.experiments.planner.attention import AttentionKinds, GridAttention, StreetAttention
 from rapidtask.experiments.planner.decodings import gather_decodings
 from rapidtask.experiments.planner.distances import DecodingAccuracy, DecodingLoss, DecodingReach, Emergence
 from rapidtask.experiments.planner.maps import GridMap, StreetDistance, StreetLikelihood

@@ -1,35 +1,68 @@
-"""Where the planner's rows look."""
+"""Where the planner's rows look: kinds of rows over many worlds, and one row on the map."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.patches import Polygon
 
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
-
-KINDS = (
-    "goes on from it",
-    "leads to it",
-    "starts there too",
-    "ends there too",
-    "touches the goal",
-    "itself",
-    "elsewhere",
+from rapidtask.experiments import style
+from rapidtask.experiments.figure import Drawing, Figure, Row, Table
+from rapidtask.experiments.planner.decoder import ITERATIONS
+from rapidtask.experiments.planner.decodings import UNTRAINED, Decodings, Setting, setting_title
+from rapidtask.experiments.planner.maps import (
+    central_cell,
+    choose_map,
+    draw_states,
+    half_streets,
+    line_text,
+    read_line,
 )
-"""What a row may be to the row that looks at it; the first that holds counts, "itself" before all others."""
+from rapidtask.experiments.planner.situations import Situations, sample_situations
+from rapidtask.experiments.tables import array, group_by, where
+from rapidtask.worlds.torus import OFFSETS, cell_of
+
+KINDS = {
+    "goes on from it": "#2563eb",
+    "leads to it": "#0d9488",
+    "starts there too": "#93b4f5",
+    "ends there too": "#99d5cd",
+    "touches the goal": "#fdba74",
+    "itself": "#d1d5db",
+    "elsewhere": "#eceef1",
+}
+"""What a row may be to the row that looks at it, and its colour; "itself" counts before all others, then the
+first that holds."""
+BLACK = "#111827"
+FROM_GOAL = 3
+"""How far from the goal the row starts that is watched, if the map is so large."""
+TOP = 0.5
+"""Attention that has the darkest colour."""
 
 
 @eqx.filter_jit
 def attention_weights(
     agent: EPN, memory: Memory, timestep: TimeStep, iterations: int
-) -> tuple[Float[Array, "I B H N N"], Float[Array, "I B N D"]]:
-    """The weights of every iteration, and the rows after it."""
+) -> Float[Array, "I B H N N"]:
+    """How much every row looks at every other in each iteration, for each head."""
     plan = agent.plan(memory, timestep, agent.embed(), iterations, with_attention=True)
-    return jnp.stack(plan.attention), plan.beliefs[1:]
+    return jnp.stack(plan.attention)
+
+
+def look(agent: EPN, situations: Situations, memory: Memory, iterations: int) -> Float[np.ndarray, "I B N N"]:
+    """How much every row looks at every other in each iteration, mean over heads."""
+    return np.asarray(attention_weights(agent, memory, situations.timesteps(), iterations)).mean(axis=2)
 
 
 def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
@@ -50,7 +83,215 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
     }
     free = mask[:, :, None] & mask[:, None, :]
     found: dict[str, np.ndarray] = {}
-    for kind, where in holds.items():
-        found[kind] = where & free
-        free = free & ~where
+    for kind, pairs in holds.items():
+        found[kind] = pairs & free
+        free = free & ~pairs
     return {kind: found[kind] for kind in KINDS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionKinds(Figure[Decodings]):
+    """Shares of attention by what a row is to the row that looks at it."""
+
+    name: str = "attention_kinds"
+    title: str = "What the planner looks at"
+    caption: str = (
+        "Share of a row's attention that goes to rows that go on from where it leads, that lead to where it "
+        "starts, that start or end where it does, that touch the goal, to itself, and to all others; mean "
+        "over rows and 32 new worlds. The first two bars are attention spread evenly and that of fresh "
+        "weights in their first iteration: with `match` rows begin with a gain for those that go on. Line: "
+        "of the attention to rows that go on, the share on those that bring the agent closest to the goal, "
+        "as the maximum of value iteration would choose; dotted: if they were chosen evenly."
+    )
+    worlds: int = 32
+
+    def table(self, source: Decodings) -> Iterator[Row]:
+        """Shares per setting and iteration."""
+        fresh = {(s.domain, s.name): s.agent for s in source.settings(origin=UNTRAINED)}
+        for setting in source.settings():
+            generator = np.random.default_rng(source.seed)
+            situations = sample_situations(setting.tested_in, self.worlds, generator)
+            memory = situations.memories(int(situations.num_rows.max()))
+            used = np.asarray(memory.mask)
+
+            evenly = np.where(used, 1 / used.sum(axis=1, keepdims=True), 0.0)
+            shares = {"even": np.repeat(evenly[:, None, :], used.shape[1], axis=1)}
+            shares["fresh"] = look(fresh[setting.domain, setting.name], situations, memory, 1)[0]
+            looked = look(setting.agent, situations, memory, ITERATIONS)
+            shares |= {str(i): share for i, share in enumerate(looked, start=1)}
+            kinds = relations(memory)
+            best = kinds["goes on from it"] & brings_closest(situations)[:, None, :]
+            for name, share in shares.items():
+                towards = {kind: (share * pairs).sum(-1)[used] for kind, pairs in kinds.items()}
+                going_on, to_best = towards["goes on from it"], (share * best).sum(-1)[used]
+                there = going_on > 0
+                yield {
+                    **setting.columns,
+                    "iteration": name,
+                    **{kind: float(each.mean()) for kind, each in towards.items()},
+                    "best of those that go on": float((to_best[there] / going_on[there]).mean()),
+                }
+
+    def plot(self, rows: Table) -> Drawing:
+        """Stacked bars per iteration."""
+        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, ylabel="attention (%)")
+        for axes, ours in parts:
+            axes.grid(visible=False)
+            places = np.arange(len(ours))
+            floor = np.zeros(len(ours))
+            for kind, colour in KINDS.items():
+                heights = 100 * array(ours, kind)
+                axes.bar(places, heights, bottom=floor, width=0.76, color=colour, label=kind)
+                floor += heights
+            evenly, _, *best = 100 * array(ours, "best of those that go on")
+            label = "of those that go on, on the best"
+            axes.plot(places[2:], best, "o-", color=BLACK, ms=3.2, lw=1.3, label=label)
+            axes.axhline(evenly, color=BLACK, lw=1, ls=":")
+            axes.set_xticks(places, [row["iteration"] for row in ours])
+            axes.tick_params(axis="x", labelsize=7)
+            axes.set(title=setting_title(ours[0]), xlabel="iteration", ylim=(0, 100))
+        style.shared_legend(drawing, where="lower")
+        return drawing
+
+
+def brings_closest(situations: Situations) -> Bool[np.ndarray, "B N"]:
+    """Rows whose move leads as close to the goal as any from the same state."""
+    world = situations.world
+    reached = np.asarray(situations.worlds.next_state)[world, :, : situations.num_moves]  # [B, S, M]
+    to_goal = np.asarray(situations.worlds.distance)[
+        world[:, None, None], reached, situations.goal[:, None, None]
+    ]
+    closest = to_goal == to_goal.min(axis=-1, keepdims=True)
+    return closest.reshape(len(world), -1)[:, : int(situations.num_rows.max())]
+
+
+def watch_one(
+    setting: Setting, situations: Situations, size: np.ndarray
+) -> tuple[int, int, Float[np.ndarray, "I S M"]]:
+    """The state and move of one row, the largest so far from the goal, and its attention to every row."""
+    distance, num_moves = situations.distance, situations.num_moves
+    state = int(np.argmax(np.where(distance == min(FROM_GOAL, distance.max()), size, -1)))
+    after = distance[situations.worlds.next_state[situations.world[0], state]]
+    move = int(np.flatnonzero(after == distance[state] - 1)[0])  # the first that leads closer
+    here = situations.take(np.array([state]))
+    weights = look(setting.agent, here, here.memories(int(here.num_rows[0])), ITERATIONS)
+    return state, move, weights[:, 0, state * num_moves + move].reshape(ITERATIONS, -1, num_moves)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridAttention(Figure[Decodings]):
+    """The torus, each cell in four triangles: the rows of its four moves."""
+
+    name: str = "grid_attention"
+    title: str = "Where one row looks, on the torus"
+    caption: str = (
+        "Each cell holds four rows of the memory, one for each move, drawn as the triangle on that side. "
+        "Colour: how much the framed row, a move towards the goal (star), attends to each row in each "
+        "iteration."
+    )
+
+    def table(self, source: Decodings) -> Iterator[Row]:
+        """Attention to every row of the torus."""
+        setting = source.settings("memory-planning")[-1]
+        size = setting.worlds.size
+        goal = central_cell(size)
+        situations = source.map_situations(setting, 0, goal)
+        state, move, attention = watch_one(setting, situations, np.ones(size**2))
+        for (i, s, m), weight in np.ndenumerate(attention):
+            x, y = cell_of(s, size)
+            yield {
+                "setting": setting.name,
+                "map": setting.origin,
+                "size": size,
+                "iteration": i + 1,
+                "x": x,
+                "y": y,
+                "move": m,
+                "attention": float(weight),
+                "is_watched": int((s, m) == (state, move)),
+                "is_goal": int(s == goal),
+            }
+
+    def plot(self, rows: Table) -> Drawing:
+        """One torus per iteration."""
+        drawing, parts = panel_per_iteration(rows, 7.4, 5.0)
+        for axes, ours in parts:
+            draw_triangles(axes, ours)
+        return drawing
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreetAttention(Figure[Decodings]):
+    """The street map in the colours of attention."""
+
+    name: str = "street_attention"
+    title: str = "Where one row looks, on the street map"
+    caption: str = (
+        "The same neighbourhood and goal (star) as in the maps above. Colour: how much one row, a move "
+        "towards the goal from the state of the black half street, attends to the rows that start at each "
+        "state (three moves together) in each iteration."
+    )
+
+    def table(self, source: Decodings) -> Iterator[Row]:
+        """Attention to the rows that start at every state, all moves together."""
+        setting = source.settings("streetlearn")[-1]
+        streets = setting.test_worlds.sample()
+        world, goal = choose_map(streets)
+        lines = half_streets(streets.places, world)
+        lengths = np.array([np.hypot(*np.diff(line, axis=0).T).sum() for line in lines])
+        situations = source.map_situations(setting, world, goal)
+        state, move, attention = watch_one(setting, situations, lengths)
+        for (i, s), weight in np.ndenumerate(attention.sum(axis=-1)):
+            yield {
+                "setting": setting.name,
+                "map": setting.origin,
+                "iteration": i + 1,
+                "state": s,
+                "attention": float(weight),
+                "is_watched": int(s == state),
+                "watched_move": streets.worlds.rules.actions[move],
+                "is_goal": int(s == goal),
+                "half_street": line_text(lines[s]),
+            }
+
+    def plot(self, rows: Table) -> Drawing:
+        """One map per iteration."""
+        drawing, parts = panel_per_iteration(rows, 8.4, 5.4)
+        for axes, ours in parts:
+            (watched,) = where(ours, is_watched=1)
+            line = read_line(watched["half_street"])
+            axes.plot(*line.T, color=style.INK, lw=7.5, solid_capstyle="round", zorder=1)
+            draw_states(axes, ours, "attention", style.ATTENTION, Normalize(0, TOP))
+        return drawing
+
+
+def panel_per_iteration(rows: Table, width: float, height: float) -> tuple[Drawing, list[tuple[Axes, Table]]]:
+    """Panels in two lines with one scale of colours, and the rows of each."""
+    groups = group_by(rows, "iteration")
+    drawing = style.new_figure(width, height)
+    panels = drawing.subplots(2, -(-len(groups) // 2)).ravel()
+    scale = ScalarMappable(Normalize(0, TOP), style.ATTENTION)
+    drawing.colorbar(scale, ax=list(panels), shrink=0.6, label="attention", extend="max")
+    for axes in panels[len(groups) :]:
+        axes.axis("off")
+    for axes, iteration in zip(panels, groups, strict=False):
+        axes.set_title(f"iteration {iteration}", loc="center")
+    return drawing, list(zip(panels, groups.values(), strict=False))
+
+
+def draw_triangles(axes: Axes, rows: Table) -> None:
+    """Each row of the memory as a triangle of its cell, on the side of its move."""
+    size = rows[0]["size"]
+    for row in sorted(rows, key=lambda row: row["is_watched"]):
+        x, y = row["x"], row["y"]
+        dx, dy = OFFSETS[row["move"]]
+        # From the middle of the cell to the two corners on the side of the move.
+        side = np.array([[dx - dy, dy + dx], [dx + dy, dy - dx]]) * 0.46
+        corners = np.vstack([[0.04 * dx, 0.04 * dy], side]) + np.array([x, y])
+        colour = style.ATTENTION(min(1.0, row["attention"] / TOP))
+        edge, width = (style.INK, 1.6) if row["is_watched"] else ("white", 0.4)
+        axes.add_patch(Polygon(corners, fc=colour, ec=edge, lw=width, zorder=3 if row["is_watched"] else 2))
+        if row["is_goal"] and row["move"] == 0:
+            axes.plot(x, y, "*", ms=11, color=style.GOAL, mec="white", mew=0.8, zorder=4)
+    axes.set(xlim=(-0.55, size - 0.45), ylim=(-0.55, size - 0.45), aspect="equal")
+    axes.axis("off")

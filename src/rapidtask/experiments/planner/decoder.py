@@ -11,9 +11,18 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from rapidtask.agents.epn import EPN
 from rapidtask.agents.layers import Linear, Mlp
-from rapidtask.experiments.planner.summaries import Inputs
+from rapidtask.agents.memory import Memory
+from rapidtask.envs.environment import TimeStep
+from rapidtask.experiments.planner.situations import Situations
 
+ITERATIONS = 6
+"""Planner iterations that are looked at, as in the paper."""
+BATCH = 64
+"""Situations planned at a time."""
+SLOTS = 48
+"""Memories are planned over in the smallest multiple of this that holds them: few programs to compile."""
 NUM_SEEDS = 3
 """Decoders of each iteration; they differ in their first weights and in the order of what they learn from."""
 UPDATES = 500
@@ -21,6 +30,59 @@ MINIBATCH = 256
 LEARNING_RATE = 3e-3
 CURVE_POINTS = 60
 """Points of a training curve, each the mean of the updates since the one before."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What decoders read in K situations, on the host: no gradient goes back to the planner."""
+
+    summary: Float[np.ndarray, "I K D"]
+    """The max-pooled readout after each iteration."""
+    here: Float[np.ndarray, "K E"]
+    """Embedding of the current state."""
+    goal: Float[np.ndarray, "K E"]
+    """Embedding of the goal."""
+    match: Float[np.ndarray, " K"]
+    """How alike the two are, 1 for the same; 0 everywhere if the policy network is not told."""
+    distance: Int[np.ndarray, " K"]
+    """Fewest moves to the goal: what is to be decoded."""
+
+    @property
+    def places(self) -> Float[np.ndarray, "K 2E"]:
+        """Both embeddings side by side."""
+        return np.concatenate([self.here, self.goal], axis=1)
+
+
+@eqx.filter_jit
+def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[Array, "I B D"]:
+    """The summary that the policy network would be given, had the planner stopped after each iteration."""
+    embeddings = agent.embed()
+    plan = agent.plan(memory, timestep, embeddings, ITERATIONS)
+    return jax.lax.map(lambda b: agent.read(b, plan.memory, timestep, embeddings), plan.beliefs[1:])
+
+
+def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:
+    """Plan in every situation; memories of like size together."""
+    slots = -(-situations.num_rows // SLOTS) * SLOTS
+    summary = np.zeros((ITERATIONS, len(situations), agent.config.width), np.float32)
+    for num_slots in np.unique(slots):
+        members = np.flatnonzero(slots == num_slots)
+        for start in range(0, len(members), BATCH):
+            index = members[start : start + BATCH]
+            # The last batch is filled up: one program per number of slots.
+            batch = situations.take(np.resize(index, BATCH))
+            planned = plan_and_summarise(agent, batch.memories(int(num_slots)), batch.timesteps())
+            summary[:, index] = np.asarray(planned)[:, : len(index)]
+    embeddings = agent.embed()
+    here, goal = jnp.asarray(situations.here_ids()), jnp.asarray(situations.goal_ids())
+    told = 0.0 if agent.policy_match is None else 1.0
+    return Inputs(
+        summary,
+        np.asarray(embeddings.look_up(here)),
+        np.asarray(embeddings.look_up(goal)),
+        told * np.asarray(embeddings.similarity(here, goal)),
+        situations.distance,
+    )
 
 
 class Decoder(eqx.Module):
@@ -31,9 +93,9 @@ class Decoder(eqx.Module):
     """What the first layer gains if the state is the goal, as in the policy network."""
     classes: Linear
 
-    def __init__(self, summary_width: int, embedded: int, width: int, num_classes: int, key: PRNGKeyArray):
+    def __init__(self, width: int, embedded: int, num_classes: int, key: PRNGKeyArray):
         policy_key, classes_key = jax.random.split(key)
-        self.policy = Mlp((summary_width + 2 * embedded, width, width), policy_key)
+        self.policy = Mlp((width + 2 * embedded, width, width), policy_key)
         self.policy_match = jnp.ones(width)
         self.classes = Linear(width, num_classes, classes_key, scale=0.1)
 
@@ -51,11 +113,6 @@ class Decoders(eqx.Module):
     """All of them: every array has leading axes of iterations and seeds, `[I, R, …]`."""
     mean: Float[Array, "I D"]
     scale: Float[Array, "I D"]
-
-    @property
-    def num_classes(self) -> int:
-        """Distances that are told apart, the last one standing for all that are further."""
-        return self.decoders.classes.weight.shape[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +133,14 @@ def train_decoders(
     num_iterations, _, summary_width = inputs.summary.shape
     mean = inputs.summary.mean(axis=1)
     scale = inputs.summary.std(axis=1) + 1e-6
-    make = lambda key: Decoder(  # noqa: E731
-        summary_width, inputs.here.shape[1], summary_width, num_classes, key
-    )
+    make = lambda key: Decoder(summary_width, inputs.here.shape[1], num_classes, key)  # noqa: E731
     seed_keys = jax.random.split(jax.random.key(seed), num_seeds)
     # Decoders of one seed start alike at every iteration, and learn from the same situations.
     decoders = jax.vmap(lambda _: jax.vmap(make)(seed_keys))(jnp.arange(num_iterations))
-    target = jnp.asarray(np.minimum(inputs.distance, num_classes - 1))
-    losses, decoders = _train(
-        decoders,
-        jnp.asarray((inputs.summary - mean[:, None]) / scale[:, None]),
-        jnp.asarray(np.concatenate([inputs.here, inputs.goal], axis=1)),
-        jnp.asarray(inputs.match),
-        target,
-        seed_keys,
-        updates,
-    )
+    summary = (inputs.summary - mean[:, None]) / scale[:, None]
+    target = np.minimum(inputs.distance, num_classes - 1)
+    summary, places, match, target = jax.tree.map(jnp.asarray, (summary, inputs.places, inputs.match, target))
+    losses, decoders = _train(decoders, summary, places, match, target, seed_keys, updates)
     each = max(1, updates // CURVE_POINTS)
     kept = np.asarray(losses)[: updates // each * each]
     curve = kept.reshape(-1, each, *kept.shape[1:]).mean(axis=1)
@@ -139,8 +188,8 @@ def _train(
 
 def decode(decoders: Decoders, inputs: Inputs) -> Float[np.ndarray, "I R K C"]:
     """Log-likelihood of each distance according to every decoder."""
-    places = jnp.asarray(np.concatenate([inputs.here, inputs.goal], axis=1))
-    return np.asarray(_decode(decoders, jnp.asarray(inputs.summary), places, jnp.asarray(inputs.match)))
+    arrays = (jnp.asarray(x) for x in (inputs.summary, inputs.places, inputs.match))
+    return np.asarray(_decode(decoders, *arrays))
 
 
 @eqx.filter_jit

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from rapidtask.agents.epn import EPN, EPNConfig
 from rapidtask.agents.planner import AllToAll
@@ -16,12 +17,17 @@ from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, gather
-from rapidtask.experiments.figure import NotAvailable
+from rapidtask.experiments.figure import NotAvailable, Row
 from rapidtask.experiments.logged_runs import LoggedRun
-from rapidtask.experiments.planner.decoded import Decoded
-from rapidtask.experiments.planner.decoder import NUM_SEEDS, UPDATES, decode, train_decoders
+from rapidtask.experiments.planner.decoder import (
+    NUM_SEEDS,
+    UPDATES,
+    Training,
+    decode,
+    decoder_inputs,
+    train_decoders,
+)
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
-from rapidtask.experiments.planner.summaries import decoder_inputs
 from rapidtask.pretrained.load import fit_agent
 from rapidtask.runs.config import RunConfig
 
@@ -60,6 +66,62 @@ class Setting:
     def tested_in(self) -> Any:
         """The worlds of the test, on the host: a `World` of NumPy arrays."""
         return to_numpy(self.test_worlds.make().pool.worlds)
+
+
+def setting_title(row: Row) -> str:
+    """Title of the panel of a setting, from any of its rows."""
+    return f"{DOMAINS[row['domain']]}\n{row['setting']}"
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """Test situations as read by the decoders of every iteration (I) and seed (R)."""
+
+    training: Training
+    test: Situations
+    log_likelihood: Float[np.ndarray, "I R K C"]
+    """Of each distance in each situation."""
+    fewest_pairs: int = 20
+    """Distances with fewer pairs in the test are not reported."""
+
+    @property
+    def target(self) -> Int[np.ndarray, " K"]:
+        """The true distance, with all beyond the last class in it."""
+        return np.minimum(self.test.distance, self.log_likelihood.shape[-1] - 1)
+
+    @property
+    def of_truth(self) -> Float[np.ndarray, "I R K"]:
+        """Log-likelihood of the true distance."""
+        return np.take_along_axis(self.log_likelihood, self.target[None, None, :, None], axis=-1)[..., 0]
+
+    @property
+    def loss(self) -> Float[np.ndarray, "I R"]:
+        """Mean cross-entropy in the test's worlds."""
+        return -self.of_truth.mean(axis=-1)
+
+    @property
+    def right(self) -> Float[np.ndarray, "I R K"]:
+        """1 where the likeliest distance is the true one."""
+        return (self.log_likelihood.argmax(-1) == self.target).astype(float)
+
+    @property
+    def expected(self) -> Float[np.ndarray, "I R K"]:
+        """Expected distance."""
+        return np.exp(self.log_likelihood) @ np.arange(self.log_likelihood.shape[-1])
+
+    @property
+    def distances(self) -> list[int]:
+        """Distances with enough pairs in the test; not the last class, which stands for all further ones."""
+        counts = np.bincount(self.test.distance)[: self.log_likelihood.shape[-1] - 1]
+        return [d for d in range(len(counts)) if counts[d] >= self.fewest_pairs]
+
+    def accuracy(self, distance: int) -> Float[np.ndarray, "I R"]:
+        """Share of pairs at this distance that are read correctly."""
+        return self.right[..., self.test.distance == distance].mean(axis=-1)
+
+    def likelihood(self, distance: int) -> Float[np.ndarray, "I R"]:
+        """Mean likelihood of the truth at this distance."""
+        return np.exp(self.of_truth[..., self.test.distance == distance]).mean(axis=-1)
 
 
 @dataclass
@@ -171,12 +233,7 @@ def gather_decodings(
 ) -> Decodings:
     """Per domain the EPN that other figures show, and as a control a fresh one of the same shape.
 
-    Args:
-        runs: logged runs of any domain.
-        shipped: whether to use the agents that come with the package.
-        folder: where these are, if not in the package.
-        frames: unused: agents that see pixels are not decoded.
-        **settings: fields of `Decodings`.
+    Agents that see pixels are not decoded: `frames` is unused. Other settings are fields of `Decodings`.
     """
     agents: dict[str, TrainedAgent] = {}
     for world in (MemoryPlanning(), StreetLearn()):

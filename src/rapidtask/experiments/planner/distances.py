@@ -10,10 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rapidtask.experiments import style
-from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.planner.colours import iteration_colour
-from rapidtask.experiments.planner.decoded import Decoded, reach
-from rapidtask.experiments.planner.decodings import DOMAINS, TRAINED, UNTRAINED, Decodings, Setting
+from rapidtask.experiments.figure import Drawing, Figure, Row, Table
+from rapidtask.experiments.planner.decodings import (
+    DOMAINS,
+    TRAINED,
+    UNTRAINED,
+    Decoded,
+    Decodings,
+    Setting,
+    setting_title,
+)
+from rapidtask.experiments.tables import array, group_by, values
 
 SETTING_COLOURS = {
     "memory-planning": ("#93b4f5", "#1d4ed8"),
@@ -37,35 +44,27 @@ class DecodingLoss(Figure[Decodings]):
         "met."
     )
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Loss along the training of each decoder."""
-        rows: Table = []
         for setting in source.settings():
             training = source.decoded(setting).training
             for (i, r, p), loss in np.ndenumerate(training.loss):
                 row = {**setting.columns, "iterations": i + 1, "decoder_seed": r}
-                rows.append({**row, "update": int(training.update[p]), "training_loss": float(loss)})
-        return rows
+                yield {**row, "update": int(training.update[p]), "training_loss": float(loss)}
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
         for axes, ours in parts:
-            for iterations, seeds in by_iterations(ours):
-                curves = np.asarray(
-                    [
-                        [
-                            (row["update"], row["training_loss"])
-                            for row in seeds
-                            if row["decoder_seed"] == seed
-                        ]
-                        for seed in sorted({row["decoder_seed"] for row in seeds})
-                    ]
-                )
-                colour = iteration_colour(iterations)
+            for iterations, same in group_by(ours, "iterations").items():
+                colour = style.iteration_colour(iterations)
+                seeds = group_by(same, "decoder_seed").values()
+                curves = [array(seed, "training_loss") for seed in seeds]
+                updates = values(same, "update")
                 for curve in curves:
-                    axes.plot(*curve.T, color=colour, lw=0.6, alpha=0.5)
-                axes.plot(*curves.mean(axis=0).T, color=colour, lw=1.8, label=style.plural(iterations))
+                    axes.plot(updates, curve, color=colour, lw=0.6, alpha=0.5)
+                mean = np.mean(curves, axis=0)
+                axes.plot(updates, mean, color=colour, lw=1.8, label=style.plural(iterations))
             axes.set(title=setting_title(ours[0]), xlabel="updates", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=6)
         return drawing
@@ -84,11 +83,10 @@ class DecodingAccuracy(Figure[Decodings]):
         "the commonest of the distances that are left, so that one of them may be right by guessing."
     )
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Accuracy per distance, decoder seed and number of iterations."""
-        return [
-            row for setting in source.settings() for row in accuracy_rows(setting, source.decoded(setting))
-        ]
+        for setting in source.settings():
+            yield from accuracy_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
@@ -108,25 +106,21 @@ class DecodingReach(Figure[Decodings]):
         "agents were trained with as many iterations as the ring marks."
     )
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Losses and reach per setting, number of iterations and decoder seed."""
-        return [row for setting in source.settings() for row in reach_rows(setting, source.decoded(setting))]
+        for setting in source.settings():
+            yield from reach_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
         """Loss and reach against iterations."""
-        drawing = style.new_figure(8.4, 3.4)
-        left, right = drawing.subplots(1, 2)
-        for domain, shades in SETTING_COLOURS.items():
-            settings = dict.fromkeys(row["setting"] for row in rows if row["domain"] == domain)
-            for setting, colour in zip(settings, shades, strict=False):
-                ours = [row for row in rows if (row["domain"], row["setting"]) == (domain, setting)]
-                label = f"{DOMAINS[domain]}, {setting}"
-                _draw_against_iterations(left, ours, "test_loss", colour, label)
-                _draw_against_iterations(right, ours, "below_half_at_distance", colour, label)
-        left.set(xlabel="planner iterations", ylabel="loss in new worlds (nats)", ylim=(0, None))
-        right.set(
-            xlabel="planner iterations", ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None)
-        )
+        drawing, (left, right) = style.subplots(8.4, 3.4, 1, 2)
+        shades = {domain: iter(colours) for domain, colours in SETTING_COLOURS.items()}
+        for (domain, setting), ours in group_by(rows, "domain", "setting").items():
+            look = {"color": next(shades[domain]), "label": f"{DOMAINS[domain]}, {setting}"}
+            draw_against_iterations(left, ours, "test_loss", **look)
+            draw_against_iterations(right, ours, "below_half_at_distance", **look)
+        left.set(ylabel="loss in new worlds (nats)", ylim=(0, None))
+        right.set(ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=2)
         return drawing
 
@@ -143,136 +137,106 @@ class Emergence(Figure[Decodings]):
         "decoders make of a planner that computes nothing in particular."
     )
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Accuracy and reach of every planner there is, with what it is."""
-        rows: Table = []
         for domain in dict.fromkeys(setting.domain for setting in source.settings()):
             for origin in (TRAINED, UNTRAINED):
                 near = source.settings(domain, origin)[0]
-                decoded = source.decoded(near)
-                reached = {(row["iterations"], row["decoder_seed"]): row for row in reach_rows(near, decoded)}
+                decoded, run = source.decoded(near), near.trained
+                reached = group_by(reach_rows(near, decoded), "iterations", "decoder_seed")
+                agent = f"recipe {run.config.recipe}, {run.steps / 1e6:.2g}M steps"
+                about = {"agent": agent if origin == TRAINED else "fresh weights", "source": run.source}
                 for row in accuracy_rows(near, decoded):
-                    of_seed = reached[row["iterations"], row["decoder_seed"]]
-                    for name in ("test_loss", "below_half_at_distance", "falls_below_half"):
-                        row[name] = of_seed[name]
-                    rows.append({**row, "agent": describe(near), "source": near.trained.source})
-        return rows
+                    (seed,) = reached[row["iterations"], row["decoder_seed"]]
+                    names = ("test_loss", "below_half_at_distance", "falls_below_half")
+                    yield {**row, **{name: seed[name] for name in names}, **about}
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per domain and planner."""
-        return accuracy_panels(
-            rows, "map", lambda row: f"{DOMAINS[row['domain']]}\n{row['map']}: {row['agent']}", whiskers=False
-        )
+        title = lambda row: f"{DOMAINS[row['domain']]}\n{row['map']}: {row['agent']}"  # noqa: E731
+        return accuracy_panels(rows, "map", title, whiskers=False)
 
 
-def describe(setting: Setting) -> str:
-    """A planner in a few words."""
-    if setting.origin == UNTRAINED:
-        return "fresh weights"
-    return f"recipe {setting.trained.config.recipe}, {setting.trained.steps / 1e6:.2g}M steps"
-
-
-def accuracy_rows(setting: Setting, decoded: Decoded) -> Table:
+def accuracy_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     """Accuracy in one setting."""
-    rows: Table = []
     for distance in decoded.distances:
         likelihood = decoded.likelihood(distance)
         for (i, r), accuracy in np.ndenumerate(decoded.accuracy(distance)):
-            rows.append(
-                {
-                    **setting.columns,
-                    "iterations": i + 1,
-                    "decoder_seed": r,
-                    "distance": distance,
-                    "accuracy": float(accuracy),
-                    "likelihood_of_truth": float(likelihood[i, r]),
-                    "pairs": int((decoded.test.distance == distance).sum()),
-                }
-            )
-    return rows
+            yield {
+                **setting.columns,
+                "iterations": i + 1,
+                "decoder_seed": r,
+                "distance": distance,
+                "accuracy": float(accuracy),
+                "likelihood_of_truth": float(likelihood[i, r]),
+                "pairs": int((decoded.test.distance == distance).sum()),
+            }
 
 
-def reach_rows(setting: Setting, decoded: Decoded) -> Table:
+def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     """Losses and reach in one setting."""
-    rows: Table = []
     distances = decoded.distances
     accuracies = np.stack([decoded.accuracy(d) for d in distances], axis=-1)  # [I, R, distances]
     for (i, r), loss in np.ndenumerate(decoded.loss):
         distance, falls = reach(distances, accuracies[i, r])
-        rows.append(
-            {
-                **setting.columns,
-                "iterations": i + 1,
-                "trained_iterations": setting.trained.config.agent.iterations,
-                "decoder_seed": r,
-                "training_loss": float(decoded.training.loss[i, r, -1]),
-                "test_loss": float(loss),
-                "test_accuracy": float(decoded.right[i, r].mean()),
-                "below_half_at_distance": distance,
-                "falls_below_half": int(falls),
-                "largest_distance": distances[-1],
-            }
-        )
-    return rows
+        yield {
+            **setting.columns,
+            "iterations": i + 1,
+            "trained_iterations": setting.trained.config.agent.iterations,
+            "decoder_seed": r,
+            "training_loss": float(decoded.training.loss[i, r, -1]),
+            "test_loss": float(loss),
+            "test_accuracy": float(decoded.right[i, r].mean()),
+            "below_half_at_distance": distance,
+            "falls_below_half": int(falls),
+            "largest_distance": distances[-1],
+        }
 
 
-def by_iterations(rows: Table) -> Iterator[tuple[int, Table]]:
-    """The rows of each number of iterations."""
-    for iterations in sorted({row["iterations"] for row in rows}):
-        yield iterations, [row for row in rows if row["iterations"] == iterations]
+def reach(distances: list[int], accuracies: np.ndarray, level: float = 0.5) -> tuple[float, bool]:
+    """The distance at which accuracy first falls below a level, between distances by linear interpolation.
 
-
-def setting_title(row: dict) -> str:
-    """Title of the panel of a setting."""
-    return f"{DOMAINS[row['domain']]}\n{row['setting']}"
+    Returns:
+        The distance, and whether accuracy did fall below: if not, the distance is the largest there was.
+    """
+    below = np.flatnonzero(accuracies < level)
+    if not len(below):
+        return float(distances[-1]), False
+    # From the distance before, if there is one; accuracy falls between the two, `interp` wants it to rise.
+    around = slice(max(0, below[0] - 1), below[0] + 1)
+    return float(np.interp(-level, -accuracies[around], distances[around])), True
 
 
 def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whiskers: bool = True) -> Drawing:
-    """Mean accuracy over decoder seeds against the distance, one line per number of iterations.
-
-    Args:
-        rows: rows of `accuracy_rows`.
-        key: column that tells the panels of a domain apart.
-        title: the title of a panel, from any of its rows.
-        whiskers: whether to draw the range of the seeds.
-    """
+    """Mean accuracy of decoder seeds and their range against the distance; a panel per domain and key."""
     ylabel = "decoded correctly (%)"
     drawing, parts = style.panels(rows, ("domain", key), 2.8, 3.3, ylabel=ylabel, sharey=True)
     for axes, panel in parts:
         axes.axhline(50, color="#9ca3af", lw=1, ls=":")
-        for iterations, ours in by_iterations(panel):
-            distances = sorted({row["distance"] for row in ours})
-            accuracy = [[100 * row["accuracy"] for row in ours if row["distance"] == d] for d in distances]
+        for iterations, ours in group_by(panel, "iterations").items():
+            distances = group_by(ours, "distance")
+            accuracy = [100 * array(seeds, "accuracy") for seeds in distances.values()]
             means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
-            axes.errorbar(
-                distances,
-                means,
-                # Rounding makes equal ones differ.
-                np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None,
-                color=iteration_colour(iterations),
-                lw=1.6,
-                elinewidth=0.8,
-                marker="o",
-                markersize=2.6,
-                label=style.plural(iterations),
-            )
-        axes.set(xlabel="distance to the goal (moves)", ylim=(0, 104))
-        axes.set_title(title(panel[0]))
+            # Rounding makes equal ones differ.
+            errors = np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None
+            look = {"color": style.iteration_colour(iterations), "label": style.plural(iterations)}
+            marks = {"lw": 1.6, "elinewidth": 0.8, "marker": "o", "markersize": 2.6}
+            axes.errorbar(list(distances), means, errors, **look, **marks)
+        axes.set(title=title(panel[0]), xlabel="distance to the goal (moves)", ylim=(0, 104))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     style.shared_legend(drawing, where="lower", ncols=6)
     return drawing
 
 
-def _draw_against_iterations(axes: Axes, rows: Table, column: str, colour: str, label: str) -> None:
+def draw_against_iterations(axes: Axes, rows: Table, column: str, *, color: str, label: str) -> None:
     """Seeds as dots, or triangles where accuracy never falls; their mean as a line."""
-    style.quiet(axes)
-    means = {i: float(np.mean([row[column] for row in ours])) for i, ours in by_iterations(rows)}
-    axes.plot(list(means), list(means.values()), color=colour, lw=1.8, label=label)
+    means = {i: array(seeds, column).mean() for i, seeds in group_by(rows, "iterations").items()}
+    axes.plot(list(means), list(means.values()), color=color, lw=1.8, label=label)
     for row in rows:
         open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
-        marker = "^" if open_ended else "o"
-        axes.plot(row["iterations"], row[column], marker, color=colour, ms=5 if open_ended else 3)
+        marker, size = ("^", 5) if open_ended else ("o", 3)
+        axes.plot(row["iterations"], row[column], marker, color=color, ms=size)
     trained = rows[0]["trained_iterations"]
     if trained in means:
-        axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=colour, mew=1.1)
-    axes.set_xticks(list(means))
+        axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=color, mew=1.1)
+    axes.set(xlabel="planner iterations", xticks=list(means))

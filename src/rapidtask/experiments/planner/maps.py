@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Colormap, Normalize
 
 from rapidtask.experiments import style
-from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.planner.colours import DISTANCE, GOAL, LIKELIHOOD
+from rapidtask.experiments.figure import Drawing, Figure, Row, Table
 from rapidtask.experiments.planner.decodings import Decodings
-from rapidtask.experiments.planner.distances import by_iterations
-from rapidtask.experiments.planner.street_geometry import choose_map, half_streets, line_text, read_line
+from rapidtask.experiments.tables import array, group_by
+from rapidtask.worlds.streets import StreetPlaces, StreetPool
+from rapidtask.worlds.torus import cell_of
+
+Line = Float[np.ndarray, "P 2"]
+"""Points in metres, east and north."""
+
+METRES_PER_DEGREE = 111_320.0
+GAP_AT_NODE, GAP_IN_MIDDLE = 0.05, 0.04
+"""Shares of a street left free where it begins, and on each side of its middle."""
+HOW_TO_READ = (
+    "Each street is drawn in two halves, one for each state: the half at the end where the agent stands, "
+    "looking along the street. The star marks the goal state. Of 256 neighbourhoods of the held-out city the "
+    "one drawn was chosen for a map that is easy to read and a long way to the goal, before anything was "
+    "decoded. Mean of three decoder seeds."
+)
 
 
-def decoded_columns(source: Decodings, domain: str, world: int, goal: int) -> list[list[dict[str, Any]]]:
-    """What decoders say of each state of a test world of the largest setting, by iterations and state."""
+def decoded_rows(source: Decodings, domain: str, world: int, goal: int) -> Iterator[tuple[int, int, Row]]:
+    """What decoders say of a test world of the largest setting: iterations, state, and their columns."""
     decoded = source.decode_map(source.settings(domain)[-1], world, goal)
-    # Mean over decoder seeds.
-    likelihood, expected = np.exp(decoded.of_truth).mean(axis=1), decoded.expected.mean(axis=1)
-    return [
-        [
-            {
-                "is_goal": int(state == goal),
-                "distance": int(distance),
-                "likelihood_of_truth": float(likelihood[i, state]),
-                "expected_distance": float(expected[i, state]),
-            }
-            for state, distance in enumerate(decoded.test.distance)
-        ]
-        for i in range(len(likelihood))
-    ]
+    expected = decoded.expected.mean(axis=1)  # over decoder seeds
+    for (i, state), likelihood in np.ndenumerate(np.exp(decoded.of_truth).mean(axis=1)):
+        columns = {
+            "is_goal": int(state == goal),
+            "distance": int(decoded.test.distance[state]),
+            "likelihood_of_truth": float(likelihood),
+            "expected_distance": float(expected[i, state]),
+        }
+        yield i + 1, state, columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,41 +59,31 @@ class GridMap(Figure[Decodings]):
         "distance. Mean of three decoder seeds; moves wrap around the edges."
     )
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Every cell, after each number of iterations."""
         setting = source.settings("memory-planning")[-1]
         size = setting.worlds.size
-        return [
-            {
-                "setting": setting.name,
-                "map": setting.origin,
-                "size": size,
-                "iterations": i,
-                "x": state % size,
-                "y": state // size,
-                **columns,
-            }
-            for i, states in enumerate(
-                decoded_columns(source, setting.domain, 0, central_cell(size)), start=1
-            )
-            for state, columns in enumerate(states)
-        ]
+        about = {"setting": setting.name, "map": setting.origin, "size": size}
+        for iterations, state, columns in decoded_rows(source, setting.domain, 0, central_cell(size)):
+            x, y = cell_of(state, size)
+            yield {**about, "iterations": iterations, "x": x, "y": y, **columns}
 
     def plot(self, rows: Table) -> Drawing:
         """Expected distances above, likelihoods below."""
-        groups = list(by_iterations(rows))
+        groups = group_by(rows, "iterations")
         drawing = style.new_figure(1.5 * (len(groups) + 1), 3.5)
         grid = drawing.subplots(2, len(groups) + 1)
-        distances = Normalize(0, max(row["distance"] for row in rows))
-        draw_cells(grid[0, 0], groups[0][1], "distance", DISTANCE, distances, "{:.0f}")
+        distances = Normalize(0, max(array(rows, "distance")))
+        draw_cells(grid[0, 0], groups[1], "distance", style.DISTANCE, distances, "{:.0f}")
         grid[0, 0].set_title("true distance", loc="center", fontsize=8)
         grid[1, 0].axis("off")
         words = "likelihood of\nthe true\ndistance (%)"
         grid[1, 0].text(0.5, 0.5, words, ha="center", va="center", fontsize=8)
-        for (above, below), (iterations, ours) in zip(grid.T[1:], groups, strict=True):
-            draw_cells(above, ours, "expected_distance", DISTANCE, distances, "{:.1f}")
+        for (above, below), (iterations, ours) in zip(grid.T[1:], groups.items(), strict=True):
+            draw_cells(above, ours, "expected_distance", style.DISTANCE, distances, "{:.1f}")
             above.set_title(style.plural(iterations), loc="center", fontsize=8)
-            draw_cells(below, ours, "likelihood_of_truth", LIKELIHOOD, Normalize(0, 1), "{:.0f}", scale=100)
+            percent = [{**row, "likelihood_of_truth": 100 * row["likelihood_of_truth"]} for row in ours]
+            draw_cells(below, percent, "likelihood_of_truth", style.LIKELIHOOD, Normalize(0, 100), "{:.0f}")
         return drawing
 
 
@@ -93,33 +92,21 @@ def central_cell(size: int) -> int:
     return size // 2 * size + size // 2
 
 
-def draw_cells(
-    axes: Axes, rows: Table, column: str, colours: Colormap, norm: Normalize, form: str, *, scale: float = 1.0
-) -> None:
+def draw_cells(axes: Axes, rows: Table, column: str, colours: Colormap, norm: Normalize, form: str) -> None:
     """Cells in the colours of their values, with the values written in."""
     size = rows[0]["size"]
-    values = np.zeros((size, size))
-    for row in rows:
-        values[row["y"], row["x"]] = row[column]
-    axes.imshow(values, cmap=colours, norm=norm, origin="lower")
+    cells = np.zeros((size, size))
+    cells[array(rows, "y"), array(rows, "x")] = array(rows, column)
+    axes.imshow(cells, cmap=colours, norm=norm, origin="lower")
     for row in rows:
         at = (row["x"], row["y"])
         if row["is_goal"]:
-            axes.plot(*at, "*", ms=9, color=GOAL, mec="white", mew=0.6)
+            axes.plot(*at, "*", ms=9, color=style.GOAL, mec="white", mew=0.6)
             continue
-        red, green, blue, _ = colours(norm(row[column]))
-        dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-        text = form.format(scale * row[column])
-        axes.text(*at, text, ha="center", va="center", fontsize=5, color="white" if dark else style.INK)
+        dark = np.dot(colours(norm(row[column]))[:3], (0.3, 0.59, 0.11)) < 0.5
+        words = {"ha": "center", "va": "center", "fontsize": 5, "color": "white" if dark else style.INK}
+        axes.text(*at, form.format(row[column]), **words)
     axes.axis("off")
-
-
-HOW_TO_READ = (
-    "Each street is drawn in two halves, one for each state: the half at the end where the agent stands, "
-    "looking along the street. The star marks the goal state. Of 256 neighbourhoods of the held-out city the "
-    "one drawn was chosen for a map that is easy to read and a long way to the goal, before anything was "
-    "decoded. Mean of three decoder seeds."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,41 +122,32 @@ class StreetLikelihood(Figure[Decodings]):
     column: str = "likelihood_of_truth"
     """What the maps show: `likelihood_of_truth` or `expected_distance`."""
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Every state of the neighbourhood, after each number of iterations."""
         setting = source.settings("streetlearn")[-1]
         streets = setting.test_worlds.sample()
         world, goal = choose_map(streets)
         lines = [line_text(line) for line in half_streets(streets.places, world)]
-        return [
-            {
-                "setting": setting.name,
-                "map": setting.origin,
-                "iterations": i,
-                "state": state,
-                **columns,
-                "half_street": lines[state],
-            }
-            for i, states in enumerate(decoded_columns(source, setting.domain, world, goal), start=1)
-            for state, columns in enumerate(states)
-        ]
+        about = {"setting": setting.name, "map": setting.origin}
+        for iterations, state, columns in decoded_rows(source, setting.domain, world, goal):
+            place = {"iterations": iterations, "state": state}
+            yield {**about, **place, **columns, "half_street": lines[state]}
 
     def plot(self, rows: Table) -> Drawing:
         """Truth and six maps, with the scales in the last panel."""
         drawing = style.new_figure(9.6, 5.4)
         grid = drawing.subplots(2, 4).ravel()
-        groups = list(by_iterations(rows))
-        distances = Normalize(0, max(row["distance"] for row in rows))
-        scales = [(DISTANCE, distances, "distance to the goal (moves)")]
-        if self.column == "expected_distance":
-            colours, norm = DISTANCE, distances
-        else:
-            colours, norm = LIKELIHOOD, Normalize(0, 1)
-            scales.append((colours, norm, "likelihood of the true distance"))
-        draw_states(grid[0], groups[0][1], "distance", DISTANCE, distances)
+        groups = group_by(rows, "iterations")
+        distances = Normalize(0, max(array(rows, "distance")))
+        shown = style.DISTANCE, distances, "distance to the goal (moves)"
+        scales: list[tuple[Colormap, Normalize, str]] = [shown]
+        if self.column == "likelihood_of_truth":
+            shown = style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance"
+            scales.append(shown)
+        draw_states(grid[0], groups[1], "distance", style.DISTANCE, distances)
         grid[0].set_title("true distance", loc="center")
-        for axes, (iterations, ours) in zip(grid[1:], groups, strict=False):
-            draw_states(axes, ours, self.column, colours, norm)
+        for axes, (iterations, ours) in zip(grid[1:], groups.items(), strict=False):
+            draw_states(axes, ours, self.column, *shown[:2])
             axes.set_title(style.plural(iterations), loc="center")
         grid[-1].axis("off")
         for place, (colours, norm, label) in zip((0.62, 0.22), scales, strict=False):
@@ -195,13 +173,73 @@ def draw_states(axes: Axes, rows: Table, column: str, colours: Colormap, norm: N
     """The half streets of all states in the colours of their values, and the goal."""
     lines = [read_line(row["half_street"]) for row in rows]
     drawn = LineCollection(lines, linewidths=4.2, capstyle="round", cmap=colours, norm=norm, zorder=2)
-    drawn.set_array(np.asarray([row[column] for row in rows], float))
+    drawn.set_array(array(rows, column).astype(float))
     axes.add_collection(drawn)
     for line, row in zip(lines, rows, strict=True):
         if row["is_goal"]:
-            axes.plot(*line.mean(axis=0), "*", ms=13, color=GOAL, mec="white", mew=0.8, zorder=4)
+            axes.plot(*line.mean(axis=0), "*", ms=13, color=style.GOAL, mec="white", mew=0.8, zorder=4)
     points = np.concatenate(lines)
-    low, high = points.min(0), points.max(0)
-    room = 0.05 * float((high - low).max())
-    axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room), aspect="equal")
+    room = 0.05 * float(np.ptp(points, axis=0).max())
+    (left, low), (right, high) = points.min(0) - room, points.max(0) + room
+    axes.set(xlim=(left, right), ylim=(low, high), aspect="equal")
     axes.axis("off")
+
+
+def half_streets(places: StreetPlaces, world: int) -> list[Line]:
+    """For each state the near half of the street it faces, in metres around the middle of the map.
+
+    The two states of a street, one at each end, make up the whole street.
+    """
+    lines = [line[:, ::-1] for line in places.lines(world)]  # longitude, latitude
+    points = np.concatenate(lines)
+    middle = (points.min(0) + points.max(0)) / 2
+    metres = METRES_PER_DEGREE * np.array([np.cos(np.radians(middle[1])), 1.0])
+    return [part_of((line - middle) * metres, GAP_AT_NODE, 0.5 - GAP_IN_MIDDLE) for line in lines]
+
+
+def part_of(line: Line, start: float, end: float) -> Line:
+    """The piece of a line between two shares of its length."""
+    steps = np.hypot(*np.diff(line, axis=0).T)
+    along = np.concatenate([[0.0], np.cumsum(steps)])
+    along /= max(along[-1], 1e-9)
+    inner = line[(along > start) & (along < end)]
+    ends = [[np.interp(share, along, axis) for axis in line.T] for share in (start, end)]
+    return np.concatenate([ends[:1], inner, ends[1:]])
+
+
+def choose_map(pool: StreetPool) -> tuple[int, int]:
+    """A neighbourhood to draw, and its most central state as the goal.
+
+    Of the tenth of all neighbourhoods that are easiest to read, the one with the longest way to its goal:
+    chosen by the map alone, before anything is decoded.
+    """
+    distance, count = np.asarray(pool.worlds.distance), np.asarray(pool.worlds.num_states)
+    maps = [half_streets(pool.places, world) for world in range(len(count))]
+    order = sorted(range(len(maps)), key=lambda world: -readability(maps[world]))
+    found: list[tuple[int, int, int]] = []
+    for world in order[: -(-len(order) // 10)]:
+        # The state that stands closest to the middle of the map.
+        goal = int(np.argmin([np.hypot(*line[0]) for line in maps[world]]))
+        found.append((int(distance[world, : count[world], goal].max()), world, goal))
+    _, world, goal = max(found, key=lambda item: item[0])
+    return world, goal
+
+
+def readability(lines: Sequence[Line]) -> float:
+    """How far apart the closest two half streets are, as a share of the map; less if it is not square."""
+    extent = np.ptp(np.concatenate(lines), axis=0)
+    middles = np.stack([part_of(line, 0.5, 0.5)[0] for line in lines])
+    apart = np.hypot(*np.moveaxis(middles[:, None] - middles[None], -1, 0))
+    closest = apart[~np.eye(len(lines), dtype=bool)].min()
+    longer = max(extent.max(), 1e-9)
+    return float(closest / longer * (extent.min() / longer) ** 0.5)
+
+
+def line_text(line: Line) -> str:
+    """A line for a table: "east north;east north;…", metres."""
+    return ";".join(f"{x:.1f} {y:.1f}" for x, y in line)
+
+
+def read_line(text: str) -> Line:
+    """The inverse of `line_text`."""
+    return np.asarray([[float(part) for part in point.split()] for point in text.split(";")])

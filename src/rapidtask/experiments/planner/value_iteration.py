@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,9 @@ from jaxtyping import Float, Int
 from matplotlib.patches import Rectangle
 
 from rapidtask.experiments import style
-from rapidtask.experiments.figure import Drawing, Figure, Table
-from rapidtask.experiments.planner.colours import GOAL, LIKELIHOOD
-from rapidtask.experiments.planner.decoded import Decoded
-from rapidtask.experiments.planner.decodings import Decodings
-from rapidtask.experiments.planner.distances import setting_title
+from rapidtask.experiments.figure import Drawing, Figure, Row, Table
+from rapidtask.experiments.planner.decodings import Decoded, Decodings, setting_title
+from rapidtask.experiments.tables import array, group_by, values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,37 +30,35 @@ class ValueIteration(Figure[Decodings]):
     )
     sweeps: int = 10
 
-    def table(self, source: Decodings) -> Table:
+    def table(self, source: Decodings) -> Iterator[Row]:
         """Agreement for every pair of iterations and sweeps."""
-        rows: Table = []
         for setting in source.settings():
             decoded = source.decoded(setting)
             for sweeps in range(min(self.sweeps, int(decoded.test.distance.max())) + 1):
                 for (i, r), correlation in np.ndenumerate(agreement(decoded, sweeps)):
                     row = {**setting.columns, "iterations": i + 1, "sweeps": sweeps, "decoder_seed": r}
-                    rows.append({**row, "correlation": float(correlation)})
-        return rows
+                    yield {**row, "correlation": float(correlation)}
 
     def plot(self, rows: Table) -> Drawing:
         """One panel per setting."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, ylabel="planner iterations")
         for axes, ours in parts:
             axes.grid(visible=False)
-            iterations, sweeps = (sorted({row[name] for row in ours}) for name in ("iterations", "sweeps"))
-            cells: dict[tuple[int, int], list[float]] = {}
-            for row in ours:
-                cells.setdefault((row["iterations"], row["sweeps"]), []).append(row["correlation"])
-            means = np.asarray([[np.mean(cells[i, k]) for k in sweeps] for i in iterations])
-            axes.imshow(means, cmap=LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
+            iterations, sweeps = values(ours, "iterations"), values(ours, "sweeps")
+            cells = group_by(ours, "iterations", "sweeps")
+            means = np.asarray(
+                [[array(cells[i, k], "correlation").mean() for k in sweeps] for i in iterations]
+            )
+            axes.imshow(means, cmap=style.LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
             for (y, x), mean in np.ndenumerate(means):
                 colour = "white" if mean > 0.72 else style.INK
                 words = {"ha": "center", "va": "center", "fontsize": 6, "color": colour}
                 axes.text(x, y, f"{mean:.2f}".lstrip("0"), **words)
                 if sweeps[x] == iterations[y]:
-                    axes.plot(x, y - 0.36, "o", ms=2.4, color=GOAL)
+                    axes.plot(x, y - 0.36, "o", ms=2.4, color=style.GOAL)
             for y, x in enumerate(means.argmax(axis=1)):
-                frame = Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, fill=False, ec="#111827", lw=1.3)
-                axes.add_patch(frame)
+                look = {"fill": False, "ec": "#111827", "lw": 1.3}
+                axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **look))
             axes.set_xticks(range(len(sweeps)), [str(k) for k in sweeps])
             axes.set_yticks(range(len(iterations)), [str(i) for i in iterations])
             axes.set(title=setting_title(ours[0]), xlabel="sweeps of value iteration")
@@ -81,17 +78,15 @@ def sweep_map(distance: Int[np.ndarray, " K"], sweeps: int) -> Float[np.ndarray,
 
 
 def agreement(decoded: Decoded, sweeps: int) -> Float[np.ndarray, "I R"]:
-    """Correlation of decoded maps with the map after so many sweeps, averaged over maps."""
-    target = sweep_map(decoded.test.distance, sweeps)
-    group = decoded.test.group
-    expected = decoded.expected
-    return np.mean(
-        [map_correlation(expected[..., group == g], target[group == g]) for g in np.unique(group)], axis=0
-    )
+    """Pearson's correlation of decoded maps with the map after so many sweeps, averaged over maps.
 
-
-def map_correlation(maps: Float[np.ndarray, "I R S"], target: Float[np.ndarray, " S"]) -> np.ndarray:
-    """Pearson's correlation over states; 0 for a map that is the same everywhere."""
-    ours, theirs = maps - maps.mean(-1, keepdims=True), target - target.mean()
-    spread = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
-    return (ours @ theirs) / np.maximum(spread, 1e-12)
+    It is 0 for a map that is the same everywhere.
+    """
+    target, expected, found = sweep_map(decoded.test.distance, sweeps), decoded.expected, []
+    for group in np.unique(decoded.test.group):
+        states = decoded.test.group == group
+        ours = expected[..., states] - expected[..., states].mean(-1, keepdims=True)
+        theirs = target[states] - target[states].mean()
+        spread = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
+        found.append(ours @ theirs / np.maximum(spread, 1e-12))
+    return np.mean(found, axis=0)

@@ -4,19 +4,17 @@ from functools import partial
 
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
-from rapidtask.experiments.curves import TrainingCurves
+from rapidtask.experiments.costs import LongerLives
+from rapidtask.experiments.curves import ThinkingTime, TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
-from rapidtask.experiments.longer_lives import LongerLives
+from rapidtask.experiments.streets.cities import Neighbourhoods, OtherCities
 from rapidtask.experiments.streets.generalisation import (
     IntermediateNodes,
     LargerMaps,
     MoreIntersections,
     MoreIterations,
 )
-from rapidtask.experiments.streets.neighbourhoods import Neighbourhoods
-from rapidtask.experiments.streets.other_cities import OtherCities
-from rapidtask.experiments.streets.thinking_time import ThinkingTime
 
 WORLD = StreetLearn().held_out()
 """Where agents are compared: paris_se if its file is at hand, else the generated city that is held out."""

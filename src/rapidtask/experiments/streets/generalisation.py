@@ -2,18 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from matplotlib.axes import Axes
+
+from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments import style
-from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Table
-from rapidtask.experiments.streets.scores import (
-    epn_name,
-    epns,
-    main_symbol_agents,
-    reference_rows,
-    score_row,
-)
+from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, columns
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Row, Table
+from rapidtask.experiments.logged_runs import PIXELS
+from rapidtask.experiments.tables import values, where
+
+EPISODES = 500
+"""Most episodes of one evaluation in figures with many."""
+
+
+def score_row(source: Evaluations, name: str, world: StreetLearn, episodes: int = EPISODES, **options) -> Row:
+    """Scores of a trained agent, by its label or its name of `Evaluations.load`, or of a reference policy."""
+    trained = source.find(name)
+    changes = {"new_symbols": True, **options} if trained is not None else {}
+    scores = source.scores(name, world, episodes, **changes)
+    return {
+        "agent": name if trained is None else trained.label,
+        "observations": "" if trained is None else trained.observations,
+        "source": "reference" if trained is None else trained.source,
+        "city": world.sample().places.cities[0].name,
+        "intersections": world.neighbourhoods.intersections,
+        "episode_steps": world.episode_steps,
+        **columns(scores, f"{GOALS}±", "goals_last_third", f"{SHARE}±", "episodes"),
+    }
+
+
+def main_symbol_agents(source: Evaluations) -> list[str]:
+    """Labels of the agents that the paper compares, as far as they see symbols."""
+    return [label for label in source.main_agents if source.agents[label].observations == "symbols"]
+
+
+def epns(source: Evaluations, observations: str = "symbols") -> list[TrainedAgent]:
+    """EPNs of recipe `fast` trained on the paper's 5 intersections, with any thinking time."""
+    found = [
+        trained
+        for trained in source.agents.values()
+        if trained.kind == "epn"
+        and trained.config.recipe == "fast"
+        and trained.observations == observations
+        and trained.config.agent.recent_rows is None
+        and " intersections" not in trained.label
+    ]
+    if not found:
+        raise NotAvailable(NO_EPN)
+    return sorted(found, key=lambda trained: (trained.config.agent.iterations, trained.label))
+
+
+def epn_name(trained: TrainedAgent) -> str:
+    """An EPN's name in figures about thinking time: its label, with the number of iterations in any case."""
+    kind, pixels, _ = trained.label.partition(PIXELS)
+    return f"EPN, {style.plural(trained.config.agent.iterations)}{pixels}" if kind == "EPN" else trained.label
+
+
+X_LABELS = {"intersections": "intersections", "iterations": "planner iterations at evaluation"}
+
+
+def share_panels(
+    rows: Table,
+    key: str,
+    x: str,
+    size: tuple[float, float],
+    title: Callable[[Row], str],
+    *,
+    xscale: str = "linear",
+    colours: dict[str, str] | None = None,
+    ncols: int = 4,
+) -> tuple[Drawing, list[tuple[Axes, Table]]]:
+    """Share of the oracle against a column, a panel for each value of the key, a line for each of `line`."""
+    drawing, parts = style.panels(rows, key, *size, ylabel=style.Y_LABELS[SHARE], sharey=True)
+    places = values(rows, x)
+    for axes, ours in parts:
+        style.draw_lines(axes, ours, x, SHARE, line="line", colours=colours)
+        axes.set(title=title(ours[0]), xlabel=X_LABELS[x], xscale=xscale)
+        axes.set_xticks(places, [str(place) for place in places])
+        axes.minorticks_off()
+    style.shared_legend(drawing, ncols=ncols)
+    return drawing, parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,30 +101,29 @@ class MoreIntersections(Figure[Evaluations]):
     intersections: tuple[int, ...] = (5, 7, 9)
     references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
 
-    def table(self, source: Evaluations) -> Table:
+    def table(self, source: Evaluations) -> Iterator[Row]:
         """Scores of every seed per number of intersections: EPNs that see symbols, those that see pixels."""
         agents = epns(source)
         try:
             agents += epns(source, "pixels")
         except NotAvailable:
             source.say("no EPN that sees pixels, or no frames for it")
-        rows: Table = []
         for intersections in self.intersections:
             world = replace(source.world, num_intersections=intersections)
             for epn in agents:
-                names = source.seeds(epn.label)
-                rows += [{"line": epn_name(epn), **score_row(source, name, world)} for name in names]
-            rows += reference_rows(source, self.references, world)
-        return rows
+                for name in source.seeds(epn.label):
+                    yield {"line": epn_name(epn), **score_row(source, name, world)}
+            for name in self.references:
+                yield {"line": name, **score_row(source, name, world)}
 
     def plot(self, rows: Table) -> Drawing:
         """Goals on the left, share of the oracle on the right."""
-        drawing = style.new_figure(8.4, 3.7)
-        for axes, column in zip(drawing.subplots(1, 2), (GOALS, SHARE), strict=True):
+        drawing, panels = style.subplots(8.4, 3.7, 1, 2)
+        for axes, column in zip(panels, (GOALS, SHARE), strict=True):
             shown = [row for row in rows if column == GOALS or row["agent"] != "oracle"]
             style.draw_lines(axes, shown, "intersections", column, line="line")
             axes.set(xlabel="intersections", ylabel=style.Y_LABELS[column])
-            axes.set_xticks(sorted({row["intersections"] for row in rows}))
+            axes.set_xticks(values(rows, "intersections"))
         style.shared_legend(drawing)
         return drawing
 
@@ -74,9 +144,8 @@ class MoreIterations(Figure[Evaluations]):
     intersections: tuple[int, ...] = (5, 9)
     episodes: int = 300
 
-    def table(self, source: Evaluations) -> Table:
+    def table(self, source: Evaluations) -> Iterator[Row]:
         """Scores of each EPN per number of iterations and of intersections."""
-        rows: Table = []
         for intersections in self.intersections:
             world = replace(source.world, num_intersections=intersections)
             for epn in epns(source):
@@ -84,24 +153,17 @@ class MoreIterations(Figure[Evaluations]):
                 for iterations in self.iterations:
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
                     notes = {"line": epn_name(epn), "iterations": iterations, "trained_with": trained}
-                    rows.append({**notes, **row})
-        return rows
+                    yield {**notes, **row}
 
     def plot(self, rows: Table) -> Drawing:
-        """Share of the oracle against iterations, a panel per size."""
-        drawing, parts = style.panels(
-            rows, "intersections", 4.2, 3.7, ylabel=style.Y_LABELS[SHARE], sharey=True
-        )
+        """Share of the oracle against iterations, a panel per size; rings at what was trained with."""
+        title = lambda row: f"{row['intersections']} intersections"  # noqa: E731
+        drawing, parts = share_panels(rows, "intersections", "iterations", (4.2, 3.7), title)
         for axes, ours in parts:
-            style.draw_lines(axes, ours, "iterations", SHARE, line="line")
             for row in ours:
                 if row["iterations"] == row["trained_with"]:
                     place = (row["iterations"], 100 * row[SHARE])
                     axes.plot(*place, "o", ms=11, mfc="none", mec=style.colour_of(row["line"]), mew=1.5)
-            axes.set(xlabel="planner iterations at evaluation")
-            axes.set_title(f"{ours[0]['intersections']} intersections")
-            axes.set_xticks(sorted({row["iterations"] for row in rows}))
-        style.shared_legend(drawing)
         return drawing
 
 
@@ -123,11 +185,11 @@ class LargerMaps(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges-inverse")
     episodes: int = 200
 
-    def table(self, source: Evaluations) -> Table:
+    def table(self, source: Evaluations) -> Iterator[Row]:
         """Scores per number of intersections and length of episodes."""
         epn = source.epn()
+        trained = epn.config.agent.iterations
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
-        rows: Table = []
         for intersections in self.intersections:
             lengths = {
                 "fixed": source.world.episode_steps,
@@ -135,27 +197,19 @@ class LargerMaps(Figure[Evaluations]):
             }
             for time, length in lengths.items():
                 world = replace(source.world, num_intersections=intersections, episode_steps=length)
-                ours: Table = []
-                for iterations in (epn.config.agent.iterations, 2 * epn.config.agent.iterations):
+                for iterations in (trained, 2 * trained):
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    ours.append({"line": f"EPN, {style.plural(iterations)}", **row})
-                names = (*(label for label in rivals if source.fits(label, world)), *self.references)
-                ours += reference_rows(source, names, world, self.episodes)
-                rows += [{"line": row["line"], "time": time, **row} for row in ours]
-        return rows
+                    yield {"line": f"EPN, {style.plural(iterations)}", "time": time, **row}
+                for name in (*(label for label in rivals if source.fits(label, world)), *self.references):
+                    yield {"line": name, "time": time, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
         """Share of the oracle against the number of intersections, a panel per length of episodes."""
-        drawing, parts = style.panels(rows, "time", 4.4, 3.8, ylabel=style.Y_LABELS[SHARE], sharey=True)
-        fixed = min(row["episode_steps"] for row in rows)
-        titles = (f"{fixed} steps", f"{self.steps_per_intersection} steps per intersection")
-        for (axes, ours), title in zip(parts, titles, strict=True):
-            style.draw_lines(axes, ours, "intersections", SHARE, line="line")
-            axes.set(xlabel="intersections")
-            axes.set_title(title)
-            axes.set_xticks(sorted({row["intersections"] for row in rows}))
-        style.shared_legend(drawing)
-        return drawing
+        titles = {
+            "fixed": f"{min(row['episode_steps'] for row in rows)} steps",
+            "per intersection": f"{self.steps_per_intersection} steps per intersection",
+        }
+        return share_panels(rows, "time", "intersections", (4.4, 3.8), lambda row: titles[row["time"]])[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,41 +231,34 @@ class IntermediateNodes(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
     episodes: int = 100
 
-    def table(self, source: Evaluations) -> Table:
+    def table(self, source: Evaluations) -> Iterator[Row]:
         """Scores with and without intermediate nodes."""
         epn = source.epn()
         trained = epn.config.agent.iterations
-        rows: Table = []
         for length in self.lengths:
             for kept in (False, True):
                 world = replace(source.world, episode_steps=length, keep_intermediate=kept)
                 notes = {"intermediate_nodes": "kept" if kept else "left out", "trained_with": trained}
                 for iterations in self.iterations:
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    rows.append({**notes, "iterations": iterations, **row})
+                    yield {**notes, "iterations": iterations, **row}
                 for name in self.references:
-                    row = score_row(source, name, world, self.episodes)
-                    rows.append({**notes, "iterations": None, **row})
-        return rows
+                    yield {**notes, "iterations": None, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
         """A panel per length of episodes."""
-        rows = [{**row, "line": f"EPN, intermediate nodes {row['intermediate_nodes']}"} for row in rows]
-        lines = dict.fromkeys(row["line"] for row in rows)
-        colours = dict(zip(lines, (style.colour_of("EPN"), "#be185d"), strict=True))
-        drawing, parts = style.panels(
-            rows, "episode_steps", 4.4, 3.6, ylabel=style.Y_LABELS[SHARE], sharey=True
-        )
+        name = "EPN, intermediate nodes {}"
+        colours = {name.format("left out"): style.colour_of("EPN"), name.format("kept"): "#be185d"}
+        tried = [
+            {**row, "line": name.format(row["intermediate_nodes"])}
+            for row in rows
+            if row["iterations"] is not None
+        ]
+        title = lambda row: f"{row['episode_steps']:,} steps"  # noqa: E731
+        options = {"xscale": "log", "colours": colours, "ncols": 2}
+        drawing, parts = share_panels(tried, "episode_steps", "iterations", (4.4, 3.6), title, **options)
         for axes, ours in parts:
-            tried = [row for row in ours if row["iterations"] is not None]
-            style.draw_lines(axes, tried, "iterations", SHARE, line="line", colours=colours)
-            kept = [row for row in ours if row["iterations"] is None and row["intermediate_nodes"] == "kept"]
-            shown = [(row["agent"], 100 * row[SHARE]) for row in kept if row["agent"] != "oracle"]
-            style.reference_lines(axes, shown, least_gap=5.0)
-            places = sorted({row["iterations"] for row in tried})
-            axes.set(xlabel="planner iterations at evaluation", xscale="log")
-            axes.set_xticks(places, [str(place) for place in places])
-            axes.minorticks_off()
-            axes.set_title(f"{ours[0]['episode_steps']:,} steps")
-        style.shared_legend(drawing, ncols=2)
+            steps = ours[0]["episode_steps"]
+            kept = where(rows, episode_steps=steps, iterations=None, intermediate_nodes="kept")
+            style.reference_lines(axes, [row for row in kept if row["agent"] != "oracle"], SHARE)
         return drawing

@@ -1,7 +1,8 @@
-"""What the street worlds are: sampled neighbourhoods as graphs, and views in one (paper, Figure 3a, b)."""
+"""The cities: neighbourhoods and views of the held-out one, and scores in each of those at hand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ import numpy as np
 from jaxtyping import UInt8
 from matplotlib.axes import Axes
 
+from rapidtask.cities.catalogue import TRAIN, list_cities, select_cities
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.experiments import style
-from rapidtask.experiments.evaluations import Evaluations
-from rapidtask.experiments.figure import Drawing, Figure, Table
+from rapidtask.experiments.evaluations import NO_AGENT, Evaluations
+from rapidtask.experiments.figure import SHARE, Drawing, Figure, NotAvailable, Row, Table
+from rapidtask.experiments.streets.generalisation import main_symbol_agents, score_row
+from rapidtask.experiments.tables import array, group_by, where
+from rapidtask.policies import POLICIES
 from rapidtask.views.contact_sheet import choose_states
 from rapidtask.views.renderer import RenderedFrames
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
@@ -79,10 +84,9 @@ class Neighbourhoods(Figure[Evaluations]):
         """Graphs above, views below."""
         assert isinstance(rows, PicturedTable)
         drawing = style.new_figure(9.0, 5.0)
-        parts: Any = drawing.subfigures(2, 1, height_ratios=(2.6, 1))
-        above, below = parts
+        above, below = drawing.subfigures(2, 1, height_ratios=(2.6, 1))  # pyright: ignore
         for axes, size in zip(above.subplots(1, len(self.intersections)), self.intersections, strict=True):
-            draw_graph(axes, [row for row in rows if row["intersections"] == size], rows.around)
+            draw_graph(axes, where(rows, intersections=size), rows.around)
         pictures = zip(below.subplots(1, len(rows.views)), rows.views, strict=True)
         for number, (axes, view) in enumerate(pictures, 1):
             axes.imshow(view, interpolation="none")
@@ -108,9 +112,77 @@ def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
     lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in rows]
     numbers = {state: row["view"] for state, row in enumerate(rows) if row["view"]}
     draw_neighbourhood(axes, lines, around, numbers)
-    nodes = len({row["node"] for row in rows})
     axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
-    note = f"{rows[0]['city']}: {nodes} nodes, {len(rows)} states"
-    axes.text(
-        0.5, -0.03, note, transform=axes.transAxes, ha="center", va="top", fontsize=8, color=style.FAINT
+    note = f"{rows[0]['city']}: {len(group_by(rows, 'node'))} nodes, {len(rows)} states"
+    words = {"ha": "center", "va": "top", "fontsize": 8, "color": style.FAINT}
+    axes.text(0.5, -0.03, note, transform=axes.transAxes, **words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherCities(Figure[Evaluations]):
+    """Share of the oracle, city by city."""
+
+    name: str = "other_cities"
+    title: str = "Beyond the paper: in every city at hand"
+    caption: str = (
+        "Share of the oracle in the last third, 5 intersections, 200 steps, in neighbourhoods of one city at "
+        "a time. Cities in bold were not trained on (which is told by the cities at hand: the group of "
+        "training cities is that of their folder, if it has any, else the generated ones); generated cities, "
+        "in grey, come with the package. Whiskers: standard errors over episodes."
     )
+    references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
+    episodes: int = 300
+    cities: tuple[str, ...] | None = None
+    """Names of the cities; all at hand, if None."""
+
+    def table(self, source: Evaluations) -> Iterator[Row]:
+        """Scores of the agents that see symbols, per city."""
+        agents = main_symbol_agents(source)
+        if not agents:
+            raise NotAvailable(NO_AGENT)
+        trained_on = training_cities(source)
+        for entry in list_cities(source.world.cities):
+            if self.cities is not None and entry.name not in self.cities:
+                continue
+            world = replace(source.world, city=entry.name)
+            for name in (*agents, *self.references):
+                yield {
+                    **score_row(source, name, world, self.episodes),
+                    "city": entry.name,
+                    "origin": "generated" if entry.path is None else "file",
+                    "trained_on": int(entry.name in trained_on),
+                }
+
+    def plot(self, rows: Table) -> Drawing:
+        """One line of points per city, best share of the EPN first."""
+        first = where(rows, agent=rows[0]["agent"])
+        order = sorted(first, key=lambda row: (row["trained_on"], row["origin"], -row[SHARE]))
+        names = [row["city"] for row in order]
+        rows = sorted(rows, key=lambda row: names.index(row["city"]))
+        drawing, axes = style.subplots(7.0, 1.1 + 0.22 * len(names))
+        for label, ours in group_by([row for row in rows if row["agent"] != "oracle"], "agent").items():
+            marker, size = ("|", 8) if label in POLICIES else ("o", 5)
+            look = {"color": style.colour_of(label), "marker": marker, "markersize": size, "elinewidth": 1}
+            shares, errors = 100 * array(ours, SHARE), 100 * array(ours, f"{SHARE}_stderr")
+            axes.errorbar(
+                shares, range(len(names)), xerr=errors, ls="none", label=style.name_of(label), **look
+            )
+        axes.set_yticks(range(len(names)), names)
+        for tick, row in zip(axes.get_yticklabels(), order, strict=True):
+            tick.set_fontweight("normal" if row["trained_on"] else "bold")
+            tick.set_color(style.FAINT if row["origin"] == "generated" else style.INK)
+        axes.invert_yaxis()
+        axes.set(xlabel=style.Y_LABELS[SHARE], xlim=(0, 104))
+        style.quiet(axes, grid="both")
+        style.shared_legend(drawing, ncols=6)
+        return drawing
+
+
+def training_cities(source: Evaluations) -> set[str]:
+    """Names of the cities that the first of the agents was trained on."""
+    names: set[str] = set()
+    world: Any = next(iter(source.agents.values())).config.world
+    for part in world.city.split(","):
+        group = select_cities(TRAIN, source.world.cities) if part == TRAIN else []
+        names |= {entry.name for entry in group} or {part}
+    return names
