@@ -321,14 +321,14 @@ def goal_of_some_row():
     return flatten(timesteps), flatten(compiled_recall(memory="unique")(timesteps))
 
 
-def test_further_iterations_continue_the_same_thought_and_are_not_learned_from():
-    agent = make_epn(iterations=2, block="recall", comparisons="neighbours", further_iterations=3)
+def test_what_is_learned_from_continues_a_thought_of_any_length():
+    agent = make_epn(iterations=4, learned_iterations=2, block="recall", comparisons="neighbours")
     timesteps, memory = goal_of_some_row()
     plan = lambda agent, **options: agent.plan(memory, timesteps, agent.embed(), **options).beliefs  # noqa: E731
     drawn = {int(agent.for_rollout(jax.random.key(seed)).further) for seed in range(40)}
-    assert drawn == {0, 1, 2, 3}
+    assert drawn == {0, 1, 2, 3, 4}
     assert agent.for_rollout(jax.random.key(0)).after_rollout().further is None
-    thought = quick_jit(lambda: plan(agent, iterations=5))()
+    thought = quick_jit(lambda: plan(agent, iterations=6))()
 
     @quick_jit
     def after(further):
@@ -337,7 +337,8 @@ def test_further_iterations_continue_the_same_thought_and_are_not_learned_from()
         gradient = eqx.filter_grad(lambda agent: jnp.sum(plan(agent)[0] ** 2))(thinking)
         return plan(thinking), jnp.abs(gradient.row.action).max()
 
-    for further in range(4):
+    assert_same(quick_jit(lambda: plan(agent))(), thought[:5], 1e-5)
+    for further in range(5):
         beliefs, gradient = after(jnp.asarray(further))
         assert_same(beliefs, thought[further : further + 3], 1e-5)
         assert (float(gradient) > 0) == (further == 0)

@@ -42,7 +42,7 @@ CHANGES = {
     "rows see their neighbours alone": "comparisons",
     "a set of rows, no symbols": "memory symbols",
     "half the width, a wider readout": "width readout_width",
-    "further iterations: ours": "further_iterations",
+    "thoughts of different lengths: ours": "iterations learned_iterations",
 }
 """Options that each rung may change; "learning as in fast" may change any of learning, and none else."""
 TINY = (

@@ -36,9 +36,9 @@ class EPNConfig:
     """Attention heads, 1 to 4 in the paper."""
     iterations: int = 3
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
-    further_iterations: int = 0
-    """In training, up to so many iterations before those that are learned from, drawn for each rollout: what
-    the planner makes of a belief must not depend on how long it has been thinking."""
+    learned_iterations: int | None = None
+    """Learn from the last so many iterations, by default from all. Before them come others, their number
+    drawn for a rollout; there are `iterations` on average. How well it plans must not hang on when it stops."""
     block: BlockName = "paper"
     """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, the same that
     starts from the rows each time, or one of the two that the paper's footnote found worse."""
@@ -106,7 +106,7 @@ class EPN(EpisodicAgent):
     logits: Linear
     value: Linear
     further: Int[Array, ""] | None
-    """In a rollout of training: how many further iterations come first."""
+    """In a rollout of training, how many iterations come before those that are learned from."""
     config: EPNConfig = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
@@ -117,8 +117,8 @@ class EPN(EpisodicAgent):
         for option, needs in (("state_in_rows", config.state_in_rows), ("symbols", config.symbols == "none")):
             if needs and not compared:
                 raise InputError(f"{option}={getattr(config, option)} needs comparisons")
-        if config.further_iterations and config.recent_rows is not None:
-            raise InputError("further_iterations: not with recent_rows")
+        if config.learned_iterations is not None and config.recent_rows is not None:
+            raise InputError("learned_iterations: not with recent_rows")
         keys = iter(jax.random.split(key, 10))
         if config.symbols != "learned" and not spec.pixels:
             if spec.num_observations > width and not compared:
@@ -149,7 +149,7 @@ class EPN(EpisodicAgent):
 
     def for_rollout(self, key: PRNGKeyArray) -> EPN:
         """See `Agent`."""
-        most = self.config.further_iterations if self.config.iterations else 0
+        most = 2 * (self.config.iterations - (self.config.learned_iterations or self.config.iterations))
         return self._thinking(jax.random.randint(key, (), 0, most + 1) if most > 0 else None)
 
     def after_rollout(self) -> EPN:
@@ -188,16 +188,10 @@ class EPN(EpisodicAgent):
         *,
         with_attention: bool = False,
     ) -> Plan:
-        """Plan over memories `[B]`, for as many iterations as configured or given.
-
-        Args:
-            memory: what to plan over.
-            timestep: where the agents are and want to go.
-            embeddings: embedded observation table.
-            iterations: how long to plan.
-            with_attention: whether to keep the weights with which rows attend to rows.
-        """
-        iterations = self.config.iterations if iterations is None else iterations
+        """Plan over memories `[B]`, for as many iterations as configured or given."""
+        if iterations is None:
+            iterations = self.config.iterations if self.further is None else self.config.learned_iterations
+            assert iterations is not None
         rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
         if isinstance(self.planner, AllToAll):
             bias = self._bias(memory, memory, embeddings)

@@ -115,7 +115,9 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         symbols="none",
         memory="set",
         block="recall",
-        further_iterations=4,
+        # Half of the thoughts are longer than what the ways of a training world ask for.
+        iterations=paper.iterations + 2,
+        learned_iterations=paper.iterations,
         readout_width=128,
         state_in_rows=True,
         plan_with_newest=True,

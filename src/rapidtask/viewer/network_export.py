@@ -22,7 +22,7 @@ from rapidtask.runs.checkpoint import named_arrays
 
 OPTIONS = {
     *("width", "num_heads", "iterations", "block", "memory", "recent_rows", "readout_width"),
-    "further_iterations",
+    "learned_iterations",
     *("comparisons", "state_in_rows", "symbols", "vision"),
     *("goal_as_successor", "plan_with_newest"),
 }

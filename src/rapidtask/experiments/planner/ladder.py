@@ -65,7 +65,10 @@ def climb() -> Iterator[Rung]:
         ("rows see their neighbours alone", {"comparisons": fast.comparisons}),
         ("a set of rows, no symbols", {"memory": fast.memory, "symbols": fast.symbols}),
         ("half the width, a wider readout", {"width": fast.width, "readout_width": fast.readout_width}),
-        ("further iterations: ours", {"further_iterations": fast.further_iterations}),
+        (
+            "thoughts of different lengths: ours",
+            {"iterations": fast.iterations, "learned_iterations": fast.learned_iterations},
+        ),
     )
     for name, options in changes:
         agent = replace(agent, **options)
