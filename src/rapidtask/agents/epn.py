@@ -38,7 +38,7 @@ class EPNConfig:
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
     learned_iterations: int | None = None
     """Learn from the last so many iterations, by default from all. Before them come others, their number
-    drawn for a rollout; there are `iterations` on average. How well it plans must not hang on when it stops."""
+    drawn for a rollout; there are `iterations` on average. A plan must not hang on when it stops."""
     block: BlockName = "paper"
     """The planner's iteration: B ← MLP(ReLU(B + MHA(LN(B)))), the pre-norm residual block, the same that
     starts from the rows each time, or one of the two that the paper's footnote found worse."""
