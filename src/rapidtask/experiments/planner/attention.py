@@ -99,7 +99,7 @@ class AttentionKinds(Figure[Decodings]):
         "Share of a row's attention that goes to rows that go on from where it leads, that lead to where it "
         "starts, that start or end where it does, that touch the goal, to itself, and to all others; mean "
         "over rows and 32 new worlds. The first two bars are attention spread evenly and that of fresh "
-        "weights in their first iteration: with comparisons rows begin with a gain for those that go on. Line: "
+        "weights in their first iteration, which may begin with a gain for those that go on. Line: "
         "of the attention to rows that go on, the share on those that bring the agent closest to the goal, "
         "as the maximum of value iteration would choose; dotted: if they were chosen evenly."
     )
