@@ -11,6 +11,7 @@ from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
 from rapidtask.envs import make_environment, street_options
 from rapidtask.errors import InputError
+from rapidtask.experiments.logged_runs import kind_label
 from rapidtask.pretrained import cards, list_pretrained, load_pretrained
 from rapidtask.pretrained import ship as shipping
 from rapidtask.pretrained.load import fit_agent, parse_option
@@ -245,3 +246,9 @@ def test_the_agents_command_lists_them(in_package, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "epn-tiny" in out
     assert "1,300" in out
+
+
+@pytest.mark.parametrize("name", ["epn-memory-planning", "epn-streetlearn-symbols"])
+def test_figures_and_demo_know_the_shipped_epn_by_its_plain_name(name):
+    _, config = load_pretrained(name)
+    assert kind_label(config) == "EPN"

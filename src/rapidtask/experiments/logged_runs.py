@@ -82,7 +82,10 @@ def kind_label(config: RunConfig) -> str:
 def _street_variant(config: RunConfig, world: StreetLearn) -> str:
     """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
     variant = ""
-    if (iterations := getattr(config.agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
+    iterations = getattr(config.agent, "iterations", STREET_ITERATIONS)
+    # Of thoughts of different lengths, what was learned from counts.
+    iterations = getattr(config.agent, "learned_iterations", None) or iterations
+    if iterations != STREET_ITERATIONS:
         variant += f", {plural(iterations)}"
     if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
         variant += f", {intersections} intersections"
