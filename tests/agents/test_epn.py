@@ -306,7 +306,7 @@ def test_the_counted_memory_has_room_for_all_that_can_differ(goal_as_successor):
 @pytest.mark.parametrize("comparisons", ["none", "attention", "neighbours"])
 def test_rows_know_the_goal_before_planning(comparisons):
     agent = make_epn(iterations=1, block="residual", comparisons=comparisons)
-    timesteps, memory = goal_of_some_row()
+    timesteps, memory = some_memories()
 
     @quick_jit
     def rows(goal):
@@ -315,7 +315,7 @@ def test_rows_know_the_goal_before_planning(comparisons):
     assert float(jnp.abs(rows(timesteps.goal) - rows((timesteps.goal + 1) % 9)).max()) > 1e-3
 
 
-def goal_of_some_row():
+def some_memories():
     """Flat timesteps, and memories that hold rows."""
     timesteps = random_history(3, 3, False)
     return flatten(timesteps), flatten(compiled_recall(memory="unique")(timesteps))
@@ -323,7 +323,7 @@ def goal_of_some_row():
 
 def test_what_is_learned_from_continues_a_thought_of_any_length():
     agent = make_epn(iterations=4, learned_iterations=2, block="recall", comparisons="neighbours")
-    timesteps, memory = goal_of_some_row()
+    timesteps, memory = some_memories()
     plan = lambda agent, **options: agent.plan(memory, timesteps, agent.embed(), **options).beliefs  # noqa: E731
     drawn = {int(agent.for_rollout(jax.random.key(seed)).further) for seed in range(40)}
     assert drawn == {0, 1, 2, 3, 4}
@@ -345,7 +345,7 @@ def test_what_is_learned_from_continues_a_thought_of_any_length():
 
 
 def test_a_set_of_rows_does_not_count():
-    timesteps, memory = goal_of_some_row()
+    timesteps, memory = some_memories()
     often = eqx.tree_at(
         lambda m: m.count, memory, 3 * memory.count * (1 + jnp.arange(memory.count.shape[-1]))
     )
@@ -360,7 +360,7 @@ def test_a_set_of_rows_does_not_count():
 
 def test_without_symbols_only_which_places_are_equal_matters():
     """Renaming all places, in memory and timestep alike, changes nothing; an agent that sees them notices."""
-    timesteps, memory = goal_of_some_row()
+    timesteps, memory = some_memories()
     names = jax.random.permutation(jax.random.key(5), NUM_OBSERVATIONS)
     places = lambda m, t: (m.origin, m.successor, t.observation, t.goal)  # noqa: E731
     renamed = eqx.tree_at(
@@ -377,7 +377,7 @@ def test_without_symbols_only_which_places_are_equal_matters():
 
 def test_neighbours_see_the_rows_of_their_kind_and_no_other():
     agent = make_epn(iterations=1, num_heads=4, block="recall", comparisons="neighbours", symbols="none")
-    timesteps, memory = goal_of_some_row()
+    timesteps, memory = some_memories()
     (weights,) = agent.plan(memory, timesteps, agent.embed(), with_attention=True).attention
     origin, successor, mask = (np.asarray(x) for x in (memory.origin, memory.successor, memory.mask))
     kinds = ((successor, origin), (origin, successor), (origin, origin), (successor, successor))
@@ -433,3 +433,12 @@ def test_wrong_options_are_named():
         EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), jax.random.key(0))
     with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
         EPNConfig(width=16, num_heads=3).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"learned_iterations": 0}, "at least 1"), ({"learned_iterations": 2, "recent_rows": 5}, "give None")],
+)
+def test_iterations_that_cannot_be_learned_from_are_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        make_epn(**options)

@@ -118,7 +118,9 @@ class EPN(EpisodicAgent):
             if needs and not compared:
                 raise InputError(f"{option}={getattr(config, option)} needs comparisons")
         if config.learned_iterations is not None and config.recent_rows is not None:
-            raise InputError("learned_iterations: not with recent_rows")
+            raise InputError("learned_iterations: with recent_rows all are learned from, give None")
+        if config.learned_iterations is not None and config.learned_iterations < 1:
+            raise InputError(f"learned_iterations is {config.learned_iterations}, expected at least 1")
         keys = iter(jax.random.split(key, 10))
         if config.symbols != "learned" and not spec.pixels:
             if spec.num_observations > width and not compared:

@@ -117,7 +117,7 @@ class Block(eqx.Module):
 
 
 class AllToAll(eqx.Module):
-    """Every row attends to every row, in each iteration."""
+    """Every row attends to every row that it is let see, in each iteration."""
 
     block: Block
 

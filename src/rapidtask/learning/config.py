@@ -115,7 +115,7 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         symbols="none",
         memory="set",
         block="recall",
-        # Half of the thoughts are longer than what the ways of a training world ask for.
+        # In training thoughts of 3 to 7 iterations, on streets of 4 to 8; the last 3, or 4, are learned from.
         iterations=paper.iterations + 2,
         learned_iterations=paper.iterations,
         readout_width=128,

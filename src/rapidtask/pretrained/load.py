@@ -50,7 +50,7 @@ def fit_agent(
 ) -> tuple[Agent, RunConfig]:
     """The same weights in an agent for another environment, or with other options.
 
-    What the weights do not depend on can change: the EPN's `memory` ("all" or "unique") and `iterations`,
+    What the weights do not depend on can change: the EPN's `memory` and `iterations`,
     the length of episodes, and, with fixed symbols, how many symbols there are.
 
     Args:
