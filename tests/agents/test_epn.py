@@ -428,11 +428,11 @@ def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():
 
 def test_wrong_options_are_named():
     with pytest.raises(InputError, match="iterations is -1"):
-        EPNConfig(iterations=-1).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))
+        EPNConfig(iterations=-1)
     with pytest.raises(InputError, match="9 fixed symbols need comparisons"):
         EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), jax.random.key(0))
-    with pytest.raises(ValueError, match="width 16 is not a multiple of 3 heads"):
-        EPNConfig(width=16, num_heads=3).make(EnvironmentSpec(4, 3, 10), jax.random.key(0))
+    with pytest.raises(InputError, match="width is 16, not a multiple of num_heads, 3"):
+        EPNConfig(width=16, num_heads=3)
 
 
 @pytest.mark.parametrize(

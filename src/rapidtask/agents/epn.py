@@ -19,6 +19,7 @@ from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
+from rapidtask.options import Count, CountOrZero, check_options
 
 Comparisons = Literal["none", "rows", "attention", "neighbours"]
 
@@ -30,13 +31,13 @@ FIRST_GAIN = 8.0
 class EPNConfig:
     """Options of the Episodic Planning Network; the defaults are the paper's."""
 
-    width: int = 64
+    width: Count = 64
     """Size of embeddings, rows and hidden layers, D."""
-    num_heads: int = 1
+    num_heads: Count = 1
     """Attention heads, 1 to 4 in the paper."""
-    iterations: int = 3
+    iterations: CountOrZero = 3
     """Planner iterations; may be changed at evaluation. 0 reads the memory without planning."""
-    learned_iterations: int | None = None
+    learned_iterations: Count | None = None
     """Learn from the last so many iterations, by default from all. Before them come others, their number
     drawn for a rollout; there are `iterations` on average. A plan must not hang on when it stops."""
     block: BlockName = "paper"
@@ -45,7 +46,7 @@ class EPNConfig:
     memory: Literal["all", "unique", "set"] = "unique"
     """One row per step; one counted row per different transition, the same function at another cost; or a
     set, whose rows all count the same however often they were experienced."""
-    recent_rows: int | None = None
+    recent_rows: Count | None = None
     """How many of the most recent rows plan, attending to all (the paper's Nxk, k); by default every row."""
     comparisons: Comparisons = "none"
     """Give rows the comparisons they cannot cheaply learn: which places are equal. To rows and readout alone;
@@ -54,7 +55,7 @@ class EPNConfig:
     rows of its kind and no other: neighbours."""
     state_in_rows: bool = False
     """With comparisons: tell rows whether they touch the current state before planning, not only after it."""
-    readout_width: int | None = None
+    readout_width: Count | None = None
     """Hidden units of the network that reads rows out after planning; by default `width`."""
     symbols: Literal["learned", "fixed", "none"] = "learned"
     """Learned embeddings of symbols, fixed orthonormal ones, or none: then rows and policy know places, seen
@@ -65,6 +66,16 @@ class EPNConfig:
     """Let a completed task's row lead to its goal, not to what is seen next (a false row after a respawn)."""
     plan_with_newest: bool = False
     """Add the newest transition before planning, not after it as in the paper."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.width % self.num_heads:
+            raise InputError(f"width is {self.width}, not a multiple of num_heads, {self.num_heads}")
+        for option, needs in (("state_in_rows", self.state_in_rows), ("symbols", self.symbols == "none")):
+            if needs and self.comparisons == "none":
+                raise InputError(f"{option}={getattr(self, option)} needs comparisons")
+        if self.learned_iterations is not None and self.recent_rows is not None:
+            raise InputError("learned_iterations: with recent_rows all are learned from, give None")
 
     def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> EPN:
         """Build an agent with fresh weights, and memory for episodes of the environment's length."""
@@ -112,15 +123,6 @@ class EPN(EpisodicAgent):
 
     def __init__(self, config: EPNConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
         width, heads, compared = config.width, config.num_heads, config.comparisons != "none"
-        if config.iterations < 0:
-            raise InputError(f"iterations is {config.iterations}, expected at least 0")
-        for option, needs in (("state_in_rows", config.state_in_rows), ("symbols", config.symbols == "none")):
-            if needs and not compared:
-                raise InputError(f"{option}={getattr(config, option)} needs comparisons")
-        if config.learned_iterations is not None and config.recent_rows is not None:
-            raise InputError("learned_iterations: with recent_rows all are learned from, give None")
-        if config.learned_iterations is not None and config.learned_iterations < 1:
-            raise InputError(f"learned_iterations is {config.learned_iterations}, expected at least 1")
         keys = iter(jax.random.split(key, 10))
         if config.symbols != "learned" and not spec.pixels:
             if spec.num_observations > width and not compared:

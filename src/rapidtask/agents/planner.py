@@ -26,8 +26,6 @@ class Attention(eqx.Module):
     num_heads: int = eqx.field(static=True)
 
     def __init__(self, width: int, num_heads: int, key: PRNGKeyArray):
-        if width % num_heads:
-            raise ValueError(f"width {width} is not a multiple of {num_heads} heads")
         keys = jax.random.split(key, 4)
         self.to_query, self.to_key, self.to_value = (Linear(width, width, k, bias=False) for k in keys[:3])
         self.to_output = Linear(width, width, keys[3])

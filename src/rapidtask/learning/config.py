@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.learning.optimisers import OptimiserName
+from rapidtask.options import Count, Positive, Range, Share, Weight, check_options
 
 
 @dataclass(frozen=True)
 class LearningConfig:
     """Options of learning; the defaults are recipe `fast`."""
 
-    num_envs: int = 64
+    num_envs: Count = 64
     """Environments that act side by side, B."""
-    rollout_steps: int | None = None
+    rollout_steps: Count | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset.
     Environments whose episodes are cut into rollouts are spread over the phases of an episode."""
-    cpu_devices: int = 2
+    cpu_devices: Count = 2
     """On a CPU, parts that environments and minibatches are divided into and computed side by side. Results
     depend on it, not on how many cores there are."""
-    minibatch_size: int = 256
+    minibatch_size: Count = 256
     """Steps per parameter update."""
-    learned_share: float | None = 0.5
+    learned_share: Annotated[float, Range(1e-6, 1.0)] | None = 0.5
     """Share of a rollout's steps that are learned from, in minibatches of single steps drawn from all, those
     with large advantages first; None for minibatches of whole rollouts, which recurrent agents need."""
-    discount: float = 0.9
+    discount: Share = 0.9
     """Discount of rewards, gamma."""
-    vtrace_lambda: float = 0.95
+    vtrace_lambda: Share = 0.95
     """V-trace's mix of one-step (0) and whole returns (1)."""
-    ratio_clip: float | None = 0.2
+    ratio_clip: Positive | None = 0.2
     """In minibatches of single steps, leave out of the policy gradient those whose action's probability has
     already moved this far (PPO); None for V-trace's ratios alone."""
-    entropy: float = 0.1
+    entropy: Weight = 0.1
     """Weight of the policy's entropy at the start."""
-    entropy_end: float = 0.001
+    entropy_end: Weight = 0.001
     """Weight of the policy's entropy at the end of training; linear in between."""
     normalise_advantages: bool = True
     """Give advantages mean 0 and standard deviation 1 (PPO), over a rollout or, of whole rollouts, over a
@@ -43,12 +44,15 @@ class LearningConfig:
     optimiser: OptimiserName = "muon"
     """Muon for hidden matrices and Adam for the rest, or Adam, on the mean loss of a minibatch; or the
     paper's RMSprop on the summed loss, as IMPALA's reference has it."""
-    learning_rate: float = 5e-3
+    learning_rate: Positive = 5e-3
     """Learning rate at the start."""
-    learning_rate_end: float = 0.1
+    learning_rate_end: Share = 0.1
     """Learning rate at the end, as a share of that at the start; linear in between."""
-    gradient_clip: float = 1.0
+    gradient_clip: Positive = 1.0
     """Largest global norm of a gradient."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     @property
     def sums_loss(self) -> bool:

@@ -154,14 +154,7 @@ def fit_vision(state: TrainState, environment: Environment) -> TrainState:
 
 
 def share_of_device(config: LearningConfig, num_devices: int) -> LearningConfig:
-    """What one of several devices does of a run; options that make no run are refused."""
-    for name in ("num_envs", "minibatch_size"):
-        if getattr(config, name) < 1:
-            raise InputError(f"{name} is {getattr(config, name)}, expected at least 1")
-    if config.learned_share is not None and not 0.0 < config.learned_share <= 1.0:
-        raise InputError(f"learned_share is {config.learned_share}, expected above 0 and at most 1")
-    if config.rollout_steps is not None and config.rollout_steps < 1:
-        raise InputError(f"rollout_steps is {config.rollout_steps}, expected at least 1")
+    """What one of several devices does of a run."""
     for name in ("num_envs", "minibatch_size"):
         if getattr(config, name) % num_devices:
             raise InputError(

@@ -26,22 +26,26 @@ from rapidtask.agents.rivals.recurrent import (
 )
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
+from rapidtask.options import Count, check_options
 
 
 @dataclass(frozen=True)
 class LSTMConfig:
     """The LSTM agent."""
 
-    embedding_width: int = 64
+    embedding_width: Count = 64
     """Width of an observation's embedding, D."""
-    torso_width: int = 256
+    torso_width: Count = 256
     """Units between the inputs and the LSTM."""
-    width: int = 256
+    width: Count = 256
     """Units of the LSTM."""
-    policy_width: int = 200
+    policy_width: Count = 200
     """Units of each layer of the policy network."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> LSTMAgent:
         """Build the agent with fresh parameters; its size does not depend on the episode's length."""

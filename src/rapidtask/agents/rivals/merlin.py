@@ -36,32 +36,36 @@ from rapidtask.agents.rivals.slots import (
 )
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
+from rapidtask.options import Count, CountOrZero, Share, Weight, check_options
 
 
 @dataclass(frozen=True)
 class MerlinConfig:
     """The MERLIN-style agent."""
 
-    embedding_width: int = 64
+    embedding_width: Count = 64
     """Width of an observation's embedding, D."""
-    width: int = 256
+    width: Count = 256
     """Units of each of the controller's two LSTM layers."""
-    latent_width: int = 200
+    latent_width: Count = 200
     """Width of the latent z, and of a memory row."""
-    num_heads: int = 3
+    num_heads: Count = 3
     """Read heads."""
-    top_k: int = 0
+    top_k: CountOrZero = 0
     """Rows that a head may read at once, the best matching ones (RMA: 50); 0 for all, as MERLIN."""
     retroactive: bool = True
     """Whether a row is also given a discounted sum of the latents that follow it, as in MERLIN."""
-    retroactive_discount: float = 0.9
+    retroactive_discount: Share = 0.9
     """Discount of that sum, per step."""
-    reconstruction_cost: float = 1.0
+    reconstruction_cost: Weight = 1.0
     """Weight of the reconstruction losses."""
-    policy_width: int = 200
+    policy_width: Count = 200
     """Units of each layer of the policy network."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MerlinAgent:
         """Build the agent with fresh parameters and a memory of one row per step of an episode."""

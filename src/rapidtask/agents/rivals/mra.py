@@ -36,32 +36,36 @@ from rapidtask.agents.rivals.slots import (
 )
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
+from rapidtask.options import Count, CountOrZero, Weight, check_options
 
 
 @dataclass(frozen=True)
 class MRAConfig:
     """The MRA-style agent."""
 
-    embedding_width: int = 64
+    embedding_width: Count = 64
     """Width of an observation's embedding, D."""
-    torso_width: int = 256
+    torso_width: Count = 256
     """Width of a step's input embedding, the first part of a slot."""
-    width: int = 256
+    width: Count = 256
     """Units of the LSTM, the second part of a slot."""
-    key_width: int = 64
+    key_width: Count = 64
     """Width of keys and queries."""
-    top_k: int = 10
+    top_k: CountOrZero = 10
     """Slots read at once, the nearest by key; 0 for all."""
-    prediction_steps: int = 10
+    prediction_steps: CountOrZero = 10
     """How many steps ahead the contrastive loss predicts; 0 for no such loss."""
-    prediction_width: int = 64
+    prediction_width: Count = 64
     """Width in which predictions are compared with what came."""
-    prediction_cost: float = 0.1
+    prediction_cost: Weight = 0.1
     """Weight of the contrastive loss."""
-    policy_width: int = 200
+    policy_width: Count = 200
     """Units of each layer of the policy network."""
     vision: Vision = "resnet"
     """Of frames: the paper's network, trained with the rest, or principal components fitted beforehand."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MRAAgent:
         """Build the agent with fresh parameters and one slot per step of an episode."""
