@@ -12,7 +12,7 @@ from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE, Camera
-from rapidtask.views.renderer import VERSION, RenderedFrames, cast_layers, render_view
+from rapidtask.views.renderer import VERSION, RenderedFrames, cast_rays, render_view
 from rapidtask.views.scene import heading_between, make_light, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import half_edges_of
@@ -60,7 +60,7 @@ def test_facades_stand_beside_the_street_and_open_at_crossings():
     half_width = scene.plan.half_width
     # From the end of the southern arm, looking north across the junction.
     camera = Camera(scene.plan.nodes[6], heading_between(scene, 6, 5))
-    hits = cast_layers(scene, camera)[0]
+    hits = cast_rays(scene, camera)
     side = hits.depth * np.abs(np.linspace(-1, 1, SIDE) * np.tan(np.radians(30)))
     # The outermost rays meet the walls of the own street, at its half width.
     own = int(scene.plan.street[np.argmax((scene.plan.piece_ends == 6).any(1))])
@@ -96,7 +96,7 @@ def test_every_ray_ends_at_a_wall():
         for towards in range(9):
             if node != towards:
                 camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
-                assert np.isfinite(cast_layers(scene, camera)[0].depth).all(), (node, towards)
+                assert np.isfinite(cast_rays(scene, camera).depth).all(), (node, towards)
 
 
 def test_a_street_has_sky_above_and_road_below(neighbourhoods):
@@ -125,7 +125,7 @@ def test_pixels_change_with_the_version_only():
     frames = RenderedFrames(cross_city()).make(np.array([0, 5, 9]))
     quarters = frames.reshape(3, 2, 42, 2, 42, 3).mean(axis=(2, 4, 5)).reshape(3, 4)
     expected = [[129.4, 156.2, 96.6, 99.7], [125.0, 140.6, 61.1, 81.3], [129.9, 149.5, 74.3, 84.5]]
-    assert VERSION == "1"
+    assert VERSION == "street renderer 1"
     assert quarters == pytest.approx(np.array(expected), abs=0.1)
 
 
@@ -147,7 +147,7 @@ def test_a_house_keeps_its_colour_from_every_approach():
     houses = []
     for node, towards in ((5, 0), (6, 5)):
         camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
-        hits = cast_layers(scene, camera)[0]
+        hits = cast_rays(scene, camera)
         # The ray towards one and the same point of a wall: 60 m north of node 6, on the right-hand side.
         target = scene.plan.nodes[6] + np.array([width, 62.0])
         depth, right = camera.local(target[None])

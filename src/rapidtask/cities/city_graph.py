@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from rapidtask.cities.footprints import Footprints
 from rapidtask.errors import InputError
 
 EARTH_RADIUS = 6_371_008.8
@@ -61,8 +60,6 @@ class CityGraph:
     """Licence of the street data."""
     notes: tuple[str, ...] = field(default=())
     """What was changed on the way in (parts left out, …), one line each."""
-    buildings: Footprints | None = None
-    """Footprints of buildings, if the file has them: street views show them."""
 
     @property
     def num_nodes(self) -> int:

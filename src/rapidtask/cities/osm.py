@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 import warnings
@@ -13,7 +12,6 @@ import networkx as nx
 import numpy as np
 
 from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city, one_line
-from rapidtask.cities.footprints import building_height, make_footprints
 from rapidtask.cities.gexf import open_maybe_gzip, place_of
 from rapidtask.cities.spacing import city_from_lines, space_evenly
 
@@ -30,24 +28,13 @@ LICENCE = "ODbL, © OpenStreetMap contributors"
 
 
 def read_osm(path: Path) -> CityGraph:
-    """Read the streets and buildings of an OpenStreetMap extract (.osm, .osm.gz, .osm.bz2, .osm.pbf)."""
+    """Read the streets of an OpenStreetMap extract (.osm, .osm.gz, .osm.bz2, .osm.pbf)."""
     osmium = import_optional("osmium", "osm", f"{path}: an OpenStreetMap file")
     place: dict[int, tuple[float, float]] = {}
     lines: list[list[int]] = []
-    outlines: list[list[tuple[float, float]]] = []
-    heights: list[float] = []
     try:
         for item in osmium.FileProcessor(str(path)).with_locations():
-            if not item.is_way():
-                continue
-            is_building = item.tags.get("building", "no") != "no"
-            if is_building and len(item.nodes) > 3 and item.is_closed():
-                corners = [node.location for node in item.nodes]
-                # One that the border of an extract cuts has corners without a location: it is left out.
-                if all(corner.valid() for corner in corners):
-                    outlines.append([(corner.lat, corner.lon) for corner in corners])
-                    heights.append(building_height(item.tags))
-            if item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
+            if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
             line: list[int] = []
             for node in item.nodes:
@@ -68,8 +55,9 @@ def read_osm(path: Path) -> CityGraph:
     number = {node: i for i, node in enumerate(place)}
     lat, lng = np.array(list(place.values())).T
     edges = [(number[a], number[b]) for line in lines for a, b in itertools.pairwise(line)]
-    city = make_city(str(path), lat, lng, np.array(edges), source="OpenStreetMap", licence=LICENCE)
-    return dataclasses.replace(space_evenly(city), buildings=make_footprints(outlines, heights))
+    return space_evenly(
+        make_city(str(path), lat, lng, np.array(edges), source="OpenStreetMap", licence=LICENCE)
+    )
 
 
 def read_graphml(path: Path) -> CityGraph:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.errors import InputError
-from rapidtask.views.renderer import RenderedFrames
+from rapidtask.views.renderer import VERSION, RenderedFrames
 from rapidtask.views.scene import HOUR
 from rapidtask.worlds.frame_store import FrameStore, half_edges_of
 from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
@@ -45,8 +45,8 @@ def sheet_of_city(
     nodes, first = places.tail[0, states], places.first[0, states]
     half_edges = half_edges_of(city, nodes, first)
     if frames is None:
-        source = RenderedFrames(city, HOUR if hour is None else hour)
-        views, origin = source.make(half_edges), source.version
+        views = RenderedFrames(city, HOUR if hour is None else hour).make(half_edges)
+        origin = VERSION
     elif hour is None:
         store = FrameStore(frames / city.name)
         views, origin = store.frames[store.find(city, nodes, first)], store.info.renderer

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.renderer import RenderedFrames
+from rapidtask.views.renderer import VERSION, RenderedFrames
 from rapidtask.worlds.frame_store import (
     CHUNK,
     FRAME_SIZE,
@@ -65,7 +65,7 @@ def build_store(
         city=city.name,
         graph=graph_fingerprint(city),
         source="rendered",
-        renderer=source.version,
+        renderer=VERSION,
         which=which,
         hour=source.hour,
         streets=city.source,

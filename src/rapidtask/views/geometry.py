@@ -17,15 +17,10 @@ Pairs = tuple[Int[np.ndarray, " M"], Int[np.ndarray, " M"]]
 
 
 class Table:
-    """A dataclass of arrays of one length: rows that are chosen, and joined, together."""
+    """A dataclass of arrays of one length: rows that are chosen together."""
 
     def __getitem__(self, rows: np.ndarray) -> Self:
         return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))  # pyright: ignore
-
-    def join(self, other: Self) -> Self:
-        """The rows of both."""
-        both = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))  # pyright: ignore
-        return type(self)(*map(np.concatenate, both))
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ def _in_shadow(scene: Scene, pieces, nearest, chain, across) -> Bool[np.ndarray,
     house = np.searchsorted(scene.houses.begins, frontage + place, side="right") - 1
     # Over a junction there is no house.
     over = (place > clear[:, 0] + 2) & (place < length - clear[:, 1] - 2)
-    return (scene.shade_height[house] > away * to_sun[2]) & over
+    return (scene.houses.top[house] > away * to_sun[2]) & over
 
 
 def _nearest(scene: Scene, camera: Camera, pieces, forward, sideways):

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.camera import ACROSS, EYE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.camera import ACROSS, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.ground import shade_ground
 from rapidtask.views.houses import shade_facades
 from rapidtask.views.objects import paint_objects
@@ -22,7 +22,7 @@ from rapidtask.views.scene import HOUR, Light, Scene, heading_between, make_scen
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import FRAME_SIZE
 
-VERSION = "1"
+VERSION = "street renderer 1"
 """Changes whenever the pixels of a view do; frame stores carry it."""
 
 REACH = 320.0
@@ -37,18 +37,11 @@ SKY_HEIGHT = (np.clip(RISE / 0.75, 0, 1) ** 0.7)[..., None]
 
 @dataclass(frozen=True, eq=False)
 class RenderedFrames:
-    """The views of a city, footprints of buildings among them. Small, to be sent to processes, until used."""
+    """The views of a city. Small, to be sent to processes, until used."""
 
     city: CityGraph
     hour: float = HOUR
     """Hour of the day, 5 to 21."""
-
-    @property
-    def version(self) -> str:
-        """What makes the pixels; names the buildings too, which are no part of the street graph."""
-        name = f"street renderer {VERSION}"
-        footprints = self.city.buildings
-        return name if footprints is None else f"{name}, buildings {footprints.fingerprint}"
 
     @cached_property
     def scene(self) -> Scene:
@@ -70,13 +63,11 @@ def render_view(
 ) -> UInt8[np.ndarray, "84 84 3"]:
     """The view from a place (metres, in the plan's coordinates) along a unit vector (east, north)."""
     camera = Camera(np.asarray(place, float), np.asarray(ahead, float))
-    layers = cast_layers(scene, camera)
-    hits = layers[0]
+    hits = cast_rays(scene, camera)
     picture = paint_sky(scene.light, camera)
     depth = np.full((SIDE, SIDE), np.inf, np.float32)
     shade_ground(scene, camera, hits, picture, depth)
-    for layer in reversed(layers):
-        shade_facades(scene, layer, picture, depth)
+    shade_facades(scene, hits, picture, depth)
     haze = 1 - np.exp(-np.minimum(depth, 1e6) / HAZE)
     haze[np.isinf(depth)] = 0
     picture += (scene.light.horizon.astype(np.float32) - picture) * haze[..., None]
@@ -85,12 +76,8 @@ def render_view(
     return np.clip(small * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
-def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
-    """The nearest wall in every column; then, where heights are known, the one that reaches highest.
-
-    Generated houses of a street are about as high as each other, so the nearest hides the rest; a garage of a
-    footprint does not hide the tower behind it.
-    """
+def cast_rays(scene: Scene, camera: Camera) -> WallHits:
+    """The nearest wall in every column: houses are about as high as each other, so it hides the rest."""
     near = camera.within(scene.walls.tree, REACH, float(scene.walls.size.max()) / 2)
     depth0, right0 = camera.local(scene.walls.start[near])
     depth1, right1 = camera.local(scene.walls.end[near])
@@ -102,7 +89,7 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     near, depth0, right0, depth1, right1 = (part[seen] for part in (near, depth0, right0, depth1, right1))
     if len(near) == 0:
         nothing = np.full(SIDE, np.inf, np.float32)
-        return [WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))]
+        return WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))
     walls = scene.walls[near]
     step_depth, step_right = depth1 - depth0, right1 - right0
     x = ACROSS[:, None]
@@ -111,24 +98,17 @@ def cast_layers(scene: Scene, camera: Camera) -> list[WallHits]:
     share = (x * depth0 - right0) / slant
     depth = depth0 + share * step_depth
     depth = np.where((share >= 0) & (share <= 1) & (depth > 0.1), depth, np.inf)
-    size = np.hypot(step_depth, step_right)
-    turn = np.abs(depth0 * step_right - right0 * step_depth)
-    columns = np.arange(SIDE)
-
-    def hits(wall: np.ndarray) -> WallHits:
-        start, end = walls.along[wall].T
-        return WallHits(
-            depth=depth[columns, wall],
-            along=start + share[columns, wall].astype(float) * (end - start),
-            stretch=size[wall] * turn[wall] / slant[columns, wall] ** 2 * PIXEL,
-            outward=walls.outward[wall],
-        )
-
-    layers = [hits(depth.argmin(axis=1))]
-    top = scene.wall_top[near]
-    if (top > EYE).any():
-        layers.append(hits(((top - EYE) / depth).argmax(axis=1)))
-    return layers
+    nearest = (np.arange(SIDE), depth.argmin(axis=1))
+    wall = nearest[1]
+    size = np.hypot(step_depth, step_right)[wall]
+    turn = np.abs(depth0 * step_right - right0 * step_depth)[wall]
+    start, end = walls.along[wall].T
+    return WallHits(
+        depth=depth[nearest],
+        along=start + share[nearest].astype(float) * (end - start),
+        stretch=size * turn / slant[nearest] ** 2 * PIXEL,
+        outward=walls.outward[wall],
+    )
 
 
 def paint_sky(light: Light, camera: Camera) -> Float[np.ndarray, "S S 3"]:

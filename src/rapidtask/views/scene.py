@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
-from rapidtask.views.footprint_walls import add_footprints
 from rapidtask.views.houses import Houses, make_houses
 from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
@@ -63,21 +62,13 @@ class Scene:
     houses: Houses
     objects: Objects
     light: Light
-    shade_height: Float[np.ndarray, " H"]
-    """Metres of the house that throws a shadow from the place of each house."""
-    wall_top: Float[np.ndarray, " K"]
-    """Metres to the top of walls that are seen above others before them; 0 for all others."""
 
 
 def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     """Build the scene of a city at an hour of the day."""
     light = make_light(hour)
     plan = make_plan(city)
-    walls, houses, objects = make_walls(plan), make_houses(plan), make_objects(plan)
-    shade_height, wall_top = houses.top, np.zeros(len(walls.start))
-    if city.buildings is not None:
-        walls, houses, shade_height, wall_top = add_footprints(city, city.buildings, plan, walls, houses)
-    return Scene(plan, walls, houses, objects, light, shade_height, wall_top)
+    return Scene(plan, make_walls(plan), make_houses(plan), make_objects(plan), light)
 
 
 def heading_between(scene: Scene, node: int, towards: int) -> Float[np.ndarray, " 2"]:
