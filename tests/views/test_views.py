@@ -11,9 +11,9 @@ from PIL import Image
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.generated import generate_city
 from rapidtask.errors import InputError
-from rapidtask.views.camera import SIDE, Camera
+from rapidtask.views.camera import SIDE
 from rapidtask.views.renderer import VERSION, RenderedFrames, cast_rays, render_view
-from rapidtask.views.scene import heading_between, make_light, make_scene
+from rapidtask.views.scene import make_light, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import sample_pool
@@ -59,7 +59,7 @@ def test_facades_stand_beside_the_street_and_open_at_crossings():
     scene = make_scene(city)
     half_width = scene.plan.half_width
     # From the end of the southern arm, looking north across the junction.
-    camera = Camera(scene.plan.nodes[6], heading_between(scene, 6, 5))
+    camera = scene.camera(6, 5)
     hits = cast_rays(scene, camera)
     side = hits.depth * np.abs(np.linspace(-1, 1, SIDE) * np.tan(np.radians(30)))
     # The outermost rays meet the walls of the own street, at its half width.
@@ -95,7 +95,7 @@ def test_every_ray_ends_at_a_wall():
     for node in range(9):
         for towards in range(9):
             if node != towards:
-                camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
+                camera = scene.camera(node, towards)
                 assert np.isfinite(cast_rays(scene, camera).depth).all(), (node, towards)
 
 
@@ -114,7 +114,7 @@ def test_the_same_place_and_heading_give_the_same_pixels(frames):
     scene = make_scene(frames.city)
     half_edges = np.array([5, 400, 9000])
     again = [
-        render_view(scene, scene.plan.nodes[a], heading_between(scene, a, b))
+        render_view(scene, scene.camera(a, b))
         for a, b in zip(frames.city.tails[half_edges], frames.city.neighbours[half_edges], strict=True)
     ]
     assert np.array_equal(frames.make(half_edges), np.stack(again))
@@ -146,7 +146,7 @@ def test_a_house_keeps_its_colour_from_every_approach():
     width = scene.plan.half_width[own]
     houses = []
     for node, towards in ((5, 0), (6, 5)):
-        camera = Camera(scene.plan.nodes[node], heading_between(scene, node, towards))
+        camera = scene.camera(node, towards)
         hits = cast_rays(scene, camera)
         # The ray towards one and the same point of a wall: 60 m north of node 6, on the right-hand side.
         target = scene.plan.nodes[6] + np.array([width, 62.0])

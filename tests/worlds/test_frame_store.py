@@ -14,7 +14,7 @@ import pytest
 from rapidtask.cities.city_graph import make_city
 from rapidtask.views import frame_build
 from rapidtask.views.frame_build import build_store, select_half_edges
-from rapidtask.views.renderer import RenderedFrames
+from rapidtask.views.renderer import VERSION, RenderedFrames
 from rapidtask.worlds.frame_store import CHUNK, FrameError, FrameStore
 
 
@@ -27,7 +27,7 @@ def long_street(num_nodes=220, name="long", shift=0.0):
 class Painted:
     """Frames that say which half-edge they are of; it can be told to fail, and counts what it made."""
 
-    version, hour = "painted 1", None
+    hour = None
 
     def __init__(self, city, fail_at=None):
         self.city, self.fail_at, self.made = city, fail_at, []
@@ -59,7 +59,7 @@ def test_a_store_gives_the_frames_of_oriented_pieces(tmp_path):
     store.verify()
     info = json.loads((tmp_path / "long" / "store.json").read_text())
     assert (info["city"], info["streets"], info["licence"]) == ("long", "a test", "CC0-1.0")
-    assert info["renderer"] == "painted 1"
+    assert info["renderer"] == VERSION
     assert sorted(path.name for path in (tmp_path / "long").iterdir()) == [
         "frames.npy",
         "half_edges.npy",

@@ -12,6 +12,8 @@ from scipy.spatial import KDTree
 
 SLACK = 0.08
 """Metres that a wall may stand inside the space of another street, for rounding."""
+BATCH = 4096
+"""Points looked up at a time: all pairs of a large city would take too much memory."""
 Pairs = tuple[Int[np.ndarray, " M"], Int[np.ndarray, " M"]]
 """Numbers of one kind of thing, and of another kind, that belong together."""
 
@@ -55,25 +57,26 @@ class Strips(Table):
         return enters, leaves
 
     def near(self, points: Float[np.ndarray, "P 2"], reach: np.ndarray | float = 0.0) -> Iterator[Pairs]:
-        """Pairs (point, strip) that may be nearer than `reach`; see `near_pairs`."""
-        middle = self.origin + self.direction * self.length[:, None] / 2
-        return near_pairs(points, reach + float((self.length / 2 + self.half_width).max()), KDTree(middle))
+        """Pairs (point, strip) that may be nearer than `reach`, in batches of points."""
+        tree = KDTree(self.origin + self.direction * self.length[:, None] / 2)
+        reach = np.broadcast_to(reach + float((self.length / 2 + self.half_width).max()), len(points))
+        for first in range(0, len(points), BATCH):
+            part = slice(first, first + BATCH)
+            near = tree.query_ball_point(points[part], reach[part], return_sorted=True)
+            point, _ = spread(np.array([len(one) for one in near]))
+            if len(point):
+                yield first + point, np.concatenate(near).astype(np.int64)
+
+    def holding(self, points: Float[np.ndarray, "P 2"]) -> Iterator[Pairs]:
+        """Pairs (point, strip) of points that are inside a strip, in batches of points."""
+        for point, strip in self.near(points):
+            here = self[strip]
+            along, across = here.local(points[point])
+            inside = (along > 0) & (along < here.length) & (np.abs(across) < here.half_width)
+            yield point[inside], strip[inside]
 
 
 def spread(counts: Int[np.ndarray, " R"]) -> Pairs:
     """So many things in each row, one after the other: the row of each, and its number in the row."""
     row = np.repeat(np.arange(len(counts)), counts)
     return row, np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
-
-
-def near_pairs(
-    points: Float[np.ndarray, "P 2"], reach: np.ndarray | float, tree: KDTree, batch: int = 4096
-) -> Iterator[Pairs]:
-    """Pairs (point, place of the tree) within `reach` of each other, in batches of points."""
-    reach = np.broadcast_to(reach, len(points))
-    for first in range(0, len(points), batch):
-        part = slice(first, first + batch)
-        near = tree.query_ball_point(points[part], reach[part], return_sorted=True)
-        counts = [len(one) for one in near]
-        if sum(counts):
-            yield first + np.repeat(np.arange(len(near)), counts), np.concatenate(near).astype(np.int64)

@@ -31,6 +31,4 @@ def pick(count: int, *parts: np.ndarray | int) -> np.ndarray:
 
 def place_hash(lat: np.ndarray, lng: np.ndarray) -> UInt64[np.ndarray, " N"]:
     """Hashes of places, by their coordinates to about 10 cm: not by how a file numbers them."""
-    return mix(
-        np.round(np.asarray(lat) * 1e6).astype(np.int64), np.round(np.asarray(lng) * 1e6).astype(np.int64)
-    )
+    return mix(*(np.round(degrees * 1e6).astype(np.int64) for degrees in (lat, lng)))

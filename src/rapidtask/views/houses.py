@@ -102,21 +102,9 @@ def make_houses(plan: StreetPlan) -> Houses:
     width = np.diff(np.append(begins, offsets[-1] + lengths[-1]))
     street = frontage // 2
     place = plan.nodes[plan.piece_ends[np.searchsorted(plan.street, street), 0]]
-    return furnish(begins, width, house, frontage_hash[frontage], place, plan.grand[street])
+    # 0 for a lane to 1 for a long avenue.
+    grand = np.clip((plan.avenue - 200) / 1500, 0, 1)[street]
 
-
-def furnish(
-    begins: Float[np.ndarray, " H"],
-    width: Float[np.ndarray, " H"],
-    house: UInt64[np.ndarray, " H"],
-    group: UInt64[np.ndarray, " H"],
-    place: Float[np.ndarray, "H 2"],
-    grand: Float[np.ndarray, " H"],
-) -> Houses:
-    """Decide what houses are like by their hashes, and those of the frontage (`group`) they belong to.
-
-    `place` in the plan tells the quarter a house stands in, `grand` the street: 0 for a lane to 1.
-    """
     # The quarter's character varies slowly over the map: how high, which materials, how many shops.
     height_here, style_here, shops_here = (_slow_noise(place, salt) for salt in (1, 2, 3))
     floors = np.round(1.2 + 3.4 * height_here + 1.6 * grand + 2.4 * (share(house, 5) - 0.5)).astype(np.int64)
@@ -132,7 +120,7 @@ def furnish(
     has_shop = share(house, 12) < 0.18 + 0.5 * grand + 0.3 * shops_here
     ground = np.where(has_shop, _one_of(SHOPS, house, 24), _one_of(GROUND_FLOORS, house, 26))
     # Each frontage prefers one kind of window, so that a street has a character of its own.
-    window = _one_of(WINDOWS, np.where(share(house, 13) < 0.35, group, house), 14)
+    window = _one_of(WINDOWS, np.where(share(house, 13) < 0.35, frontage_hash[frontage], house), 14)
     floor_height = 2.9 + 0.7 * share(house, 16)
     ground_height = np.where(has_shop, 3.9, 3.2) + 0.7 * share(house, 17)
     mansard = (share(house, 18) < 0.55) & ~modern

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
 from rapidtask.views.camera import ACROSS, EYE, PIXEL, SIDE, SLOPE, UP, Camera, WallHits
-from rapidtask.views.geometry import Table, near_pairs, spread
+from rapidtask.views.geometry import Table, spread
 from rapidtask.views.hashing import mix, pick, share
 from rapidtask.views.plan import StreetPlan
 from rapidtask.views.textures import load_atlas
@@ -91,7 +91,11 @@ def make_objects(plan: StreetPlan) -> Objects:
         colour=np.where(is_car, np.array(PAINT)[pick(len(PAINT), one, 6)], leaves),
         textures=np.where(is_car, on_wheels, flat[:, None]),
     )
-    return objects[~_in_the_way(plan, place, street)]
+    # None stands on the road of another street.
+    free = np.ones(len(place), bool)
+    for which, piece in plan.strips(plan.road + 0.8, 1.0, 1.0).holding(place):
+        free[which[plan.street[piece] != street[which]]] = False
+    return objects[free]
 
 
 def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
@@ -114,20 +118,6 @@ def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
         there &= number % 2 == side
     chain = start[street] + (number + 0.5 + 0.25 * (share(one, 2) - 0.5)) * spacing[street]
     return street[there], side[there], number[there], chain[there], np.full(int(there.sum()), kind)
-
-
-def _in_the_way(plan: StreetPlan, place: Float[np.ndarray, "O 2"], own: np.ndarray) -> np.ndarray:
-    """Which objects would stand on the road of another street."""
-    blocked = np.zeros(len(place), bool)
-    reach = float((plan.length / 2).max() + plan.road.max() + 1)
-    for which, piece in near_pairs(place, reach, plan.tree):
-        step = place[which] - plan.nodes[plan.piece_ends[piece, 0]]
-        along = (step * plan.direction[piece]).sum(1)
-        across = np.abs((step * plan.normal[piece]).sum(1))
-        street = plan.street[piece]
-        inside = (along > -1) & (along < plan.length[piece] + 1) & (across < plan.road[street] + 0.8)
-        blocked[which[inside & (street != own[which])]] = True
-    return blocked
 
 
 def paint_objects(

@@ -13,13 +13,11 @@ from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import EARTH_RADIUS, CityGraph, connected_parts
 from rapidtask.cities.streets import follow_street
+from rapidtask.views.geometry import Strips
 from rapidtask.views.hashing import mix, place_hash, share
 
 STRAIGHT = np.cos(np.radians(35.0))
 """Two streets that meet at a junction are one avenue if they turn by less than 35°."""
-
-Points = Float[np.ndarray, "N 2"]
-"""Metres east and north of the city's centre."""
 
 
 class Arm(NamedTuple):
@@ -39,8 +37,8 @@ class Arm(NamedTuple):
 class StreetPlan:
     """Streets R (runs of nodes between junctions) and the pieces E between neighbouring nodes."""
 
-    nodes: Points
-    """Where the nodes are."""
+    nodes: Float[np.ndarray, "N 2"]
+    """Metres east and north of the city's centre."""
     arms: dict[int, list[Arm]]
     """The ends of streets at every node that is not of degree 2."""
     piece_ends: Int[np.ndarray, "E 2"]
@@ -77,11 +75,6 @@ class StreetPlan:
         return self.avenue > 450
 
     @cached_property
-    def grand(self) -> Float[np.ndarray, " R"]:
-        """0 for a lane to 1 for a long avenue."""
-        return np.clip((self.avenue - 200) / 1500, 0, 1)
-
-    @cached_property
     def frontages(self) -> Float[np.ndarray, "R 2"]:
         """Where the left and the right frontage of each street begin on one long axis.
 
@@ -96,10 +89,23 @@ class StreetPlan:
         """The middles of the pieces, to look for near ones."""
         return KDTree(self.nodes[self.piece_ends].mean(axis=1))
 
+    def strips(
+        self, half_width: Float[np.ndarray, " R"], before: np.ndarray | float, after: np.ndarray | float
+    ) -> Strips:
+        """The space of each piece to both sides of its middle, some metres longer at its ends."""
+        return Strips(
+            origin=self.nodes[self.piece_ends[:, 0]] - self.direction * np.reshape(before, (-1, 1)),
+            direction=self.direction,
+            length=self.length + before + after,
+            half_width=half_width[self.street],
+        )
+
 
 def make_plan(city: CityGraph) -> StreetPlan:
     """Measure a city's streets. The same streets give the same plan however a file orders them."""
-    nodes = to_metres(city, city.lat, city.lng)
+    lat0, turn = city.lat.mean(), (city.lng - city.lng[0] + 180.0) % 360.0 - 180.0
+    east = np.radians(turn - turn.mean()) * np.cos(np.radians(lat0)) * EARTH_RADIUS
+    nodes = np.stack([east, np.radians(city.lat - lat0) * EARTH_RADIUS], axis=1)
     places = place_hash(city.lat, city.lng)
     paths = _trace_paths(city, places)
     counts = np.array([len(path) - 1 for path in paths])
@@ -110,7 +116,7 @@ def make_plan(city: CityGraph) -> StreetPlan:
     direction = step / length[:, None]
     # Two nodes at one place have no direction between them; any will do.
     direction[np.hypot(direction[:, 0], direction[:, 1]) < 0.5] = (1.0, 0.0)
-    total = np.cumsum(length)
+    total = np.cumsum(length) - length
     first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
     street_length = np.add.reduceat(length, first)
     street_hash = mix(places[ends[first, 0]], places[ends[first, 1]], places[ends[last, 1]])
@@ -130,7 +136,7 @@ def make_plan(city: CityGraph) -> StreetPlan:
         arms=arms,
         piece_ends=ends,
         street=street,
-        chainage=total - length - (total - length)[first][street],
+        chainage=total - total[first][street],
         length=length,
         direction=direction,
         street_length=street_length,
@@ -140,15 +146,6 @@ def make_plan(city: CityGraph) -> StreetPlan:
         clear=_clear_lengths(arms, road),
         avenue=avenue,
     )
-
-
-def to_metres(city: CityGraph, lat: np.ndarray, lng: np.ndarray) -> Points:
-    """Places (degrees) in metres east and north of a city's centre."""
-    lat0, lng0 = float(city.lat.mean()), float(city.lng[0])
-    middle = ((city.lng - lng0 + 180.0) % 360.0 - 180.0).mean()
-    turn = (lng - lng0 + 180.0) % 360.0 - 180.0
-    east = np.radians(turn - middle) * np.cos(np.radians(lat0)) * EARTH_RADIUS
-    return np.stack([east, np.radians(lat - lat0) * EARTH_RADIUS], axis=1)
 
 
 def _trace_paths(city: CityGraph, places: np.ndarray) -> list[list[int]]:
@@ -188,12 +185,9 @@ def _clear_lengths(arms: dict[int, list[Arm]], road: np.ndarray) -> Float[np.nda
     """How far from each end of a street the roads that cross it reach."""
     clear = np.zeros((len(road), 2))
     for here in arms.values():
-        for i, one in enumerate(here):
-            reach = 0.0
-            for j, other in enumerate(here):
-                sine = abs(one.x * other.y - one.y * other.x)
-                if i != j and sine > 0.3:
-                    reach = max(reach, road[other.street] / sine)
-            if len(here) > 1:
+        if len(here) > 1:
+            for one in here:
+                sines = [(abs(one.x * other.y - one.y * other.x), other.street) for other in here]
+                reach = max((road[street] / sine for sine, street in sines if sine > 0.3), default=0.0)
                 clear[one.street, one.end] = min(max(reach, 3.0), 25.0) + 1.0
     return clear

@@ -18,7 +18,7 @@ from rapidtask.views.camera import ACROSS, PIXEL, SAMPLES, SIDE, SLOPE, UP, Came
 from rapidtask.views.ground import shade_ground
 from rapidtask.views.houses import shade_facades
 from rapidtask.views.objects import paint_objects
-from rapidtask.views.scene import HOUR, Light, Scene, heading_between, make_scene
+from rapidtask.views.scene import HOUR, Light, Scene, make_scene
 from rapidtask.views.textures import load_texels
 from rapidtask.worlds.frame_store import FRAME_SIZE
 
@@ -53,16 +53,12 @@ class RenderedFrames:
         frames = np.empty((len(half_edges), FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
         ends = np.stack([self.city.tails, self.city.neighbours], axis=1)[half_edges]
         for frame, (node, towards) in zip(frames, ends, strict=True):
-            ahead = heading_between(self.scene, node, towards)
-            frame[:] = render_view(self.scene, self.scene.plan.nodes[node], ahead)
+            frame[:] = render_view(self.scene, self.scene.camera(node, towards))
         return frames
 
 
-def render_view(
-    scene: Scene, place: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " 2"]
-) -> UInt8[np.ndarray, "84 84 3"]:
-    """The view from a place (metres, in the plan's coordinates) along a unit vector (east, north)."""
-    camera = Camera(np.asarray(place, float), np.asarray(ahead, float))
+def render_view(scene: Scene, camera: Camera) -> UInt8[np.ndarray, "84 84 3"]:
+    """What a camera sees of a scene."""
     hits = cast_rays(scene, camera)
     picture = paint_sky(scene.light, camera)
     depth = np.full((SIDE, SIDE), np.inf, np.float32)

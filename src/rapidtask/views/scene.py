@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
+from rapidtask.views.camera import Camera
 from rapidtask.views.houses import Houses, make_houses
 from rapidtask.views.objects import Objects, make_objects
 from rapidtask.views.plan import StreetPlan, make_plan
@@ -63,16 +64,15 @@ class Scene:
     objects: Objects
     light: Light
 
+    def camera(self, node: int, towards: int) -> Camera:
+        """The camera at a node that looks towards another."""
+        place = self.plan.nodes[node]
+        step = self.plan.nodes[towards] - place
+        size = float(np.hypot(*step))
+        return Camera(place, step / size if size > 1e-6 else np.array([0.0, 1.0]))
+
 
 def make_scene(city: CityGraph, hour: float = HOUR) -> Scene:
     """Build the scene of a city at an hour of the day."""
-    light = make_light(hour)
-    plan = make_plan(city)
+    light, plan = make_light(hour), make_plan(city)
     return Scene(plan, make_walls(plan), make_houses(plan), make_objects(plan), light)
-
-
-def heading_between(scene: Scene, node: int, towards: int) -> Float[np.ndarray, " 2"]:
-    """Unit vector (east, north) from a node to another."""
-    step = scene.plan.nodes[towards] - scene.plan.nodes[node]
-    size = float(np.hypot(*step))
-    return step / size if size > 1e-6 else np.array([0.0, 1.0])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from scipy.spatial import KDTree
 
 from rapidtask.cities.city_graph import connected_parts
@@ -48,75 +48,48 @@ class Walls(Table):
         """The middles, to look for near ones."""
         return KDTree(self.middle)
 
-    def between(self, wall: Int[np.ndarray, " N"], low: np.ndarray, high: np.ndarray) -> Walls:
-        """Pieces of walls, each from a share of its wall to another."""
-        shares = np.stack([low, high], axis=1)
-        start, step = self.start[wall], (self.end - self.start)[wall]
-        along = self.along[wall]
-        return Walls(
-            start=start + step * low[:, None],
-            end=start + step * high[:, None],
-            along=along[:, :1] + (along[:, 1:] - along[:, :1]) * shares,
-            outward=self.outward[wall],
-        )
-
-    def cuts(self, strips: Strips) -> list[tuple[np.ndarray, ...]]:
-        """Where walls stand in strips: wall, and from which share of it to which."""
-        found = []
-        for wall, strip in strips.near(self.middle, self.size / 2):
-            low, high = strips[strip].shares_inside(self.start[wall], self.end[wall])
-            found.append((wall, low, high))
-        return found
-
-
-def remaining(count: int, cuts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """What cuts (wall, low, high) leave of `count` walls: wall, low, high. Cuts may be empty or overlap."""
-    of_wall: list[list[tuple[float, float]]] = [[] for _ in range(count)]
-    for wall, low, high in cuts:
-        there = high > low
-        for i, a, b in zip(*(part[there].tolist() for part in (wall, low, high)), strict=True):
-            of_wall[i].append((a, b))
-    left = []
-    for i, intervals in enumerate(of_wall):
-        at = 0.0
-        for low, high in sorted(intervals):
-            if low > at:
-                left.append((i, at, low))
-            at = max(at, high)
-        if at < 1.0:
-            left.append((i, at, 1.0))
-    wall, low, high = np.array(left, float).reshape(-1, 3).T
-    return wall.astype(np.int64), low, high
-
 
 def make_walls(plan: StreetPlan) -> Walls:
     """Put walls along both sides of all streets, and remove what stands in the way of others."""
-    raw = _raw_walls(plan)
-    degree = np.bincount(plan.piece_ends.ravel(), minlength=len(plan.nodes))
-    before, after = np.where(degree[plan.piece_ends] == 1, DEAD_END, 0.0).T
-    spaces = Strips(
-        origin=plan.nodes[plan.piece_ends[:, 0]] - plan.direction * before[:, None],
-        direction=plan.direction,
-        length=plan.length + before + after,
-        half_width=plan.half_width[plan.street],
-    )
-    inner = Strips(spaces.origin, spaces.direction, spaces.length, spaces.half_width - SLACK)
-    wall, low, high = remaining(len(raw.start), raw.cuts(inner))
-    walls = raw.between(wall, low, high)
-    thin = np.zeros(len(wall), bool)
-    behind = walls.middle - walls.outward * THIN
-    for one, space in spaces.near(behind):
-        along, across = spaces[space].local(behind[one])
-        inside = (along > 0) & (along < spaces.length[space]) & (np.abs(across) < spaces.half_width[space])
-        thin[one[inside]] = True
+    dead = np.bincount(plan.piece_ends.ravel(), minlength=len(plan.nodes))[plan.piece_ends] == 1
+    beyond = np.where(dead, DEAD_END, 0.0).T
+    walls = _cut(_raw_walls(plan, dead), plan.strips(plan.half_width - SLACK, *beyond))
+    thin = np.zeros(len(walls.start), bool)
+    for wall, _ in plan.strips(plan.half_width, *beyond).holding(walls.middle - walls.outward * THIN):
+        thin[wall] = True
     return walls[(walls.size > 0.05) & ~_islands(walls, thin)]
 
 
-def _raw_walls(plan: StreetPlan) -> Walls:
-    """Walls before anything is cut."""
+def _cut(walls: Walls, strips: Strips) -> Walls:
+    """What is left of walls outside of strips."""
+    cuts: list[list[tuple[float, float]]] = [[] for _ in walls.start]
+    for wall, strip in strips.near(walls.middle, walls.size / 2):
+        low, high = strips[strip].shares_inside(walls.start[wall], walls.end[wall])
+        there = high > low
+        for i, a, b in zip(*(part[there].tolist() for part in (wall, low, high)), strict=True):
+            cuts[i].append((a, b))
+    left = []
+    for i, intervals in enumerate(cuts):
+        at = 0.0
+        for low, high in [*sorted(intervals), (1.0, 1.0)]:
+            if low > at:
+                left.append((i, at, low))
+            at = max(at, high)
+    pieces = np.array(left).reshape(-1, 3)
+    wall, shares = pieces[:, 0].astype(int), pieces[:, 1:]
+    start, step, along = walls.start[wall], (walls.end - walls.start)[wall], walls.along[wall]
+    return Walls(
+        start=start + step * shares[:, :1],
+        end=start + step * shares[:, 1:],
+        along=along[:, :1] + (along[:, 1:] - along[:, :1]) * shares,
+        outward=walls.outward[wall],
+    )
+
+
+def _raw_walls(plan: StreetPlan, dead: Bool[np.ndarray, "E 2"]) -> Walls:
+    """Walls before anything is cut; `dead` says which ends of pieces are dead ends."""
     width = plan.half_width[plan.street][:, None]
     normal, ends = plan.normal, plan.piece_ends
-    dead = np.bincount(ends.ravel(), minlength=len(plan.nodes))[ends] == 1
     # Neighbouring pieces of the same street share a corner, on the line that halves the angle between them.
     follows = (plan.street[1:] == plan.street[:-1]) & (ends[1:, 0] == ends[:-1, 1])
     joint = np.ones((len(ends), 2, 2)) * normal[:, None]
@@ -146,8 +119,7 @@ def _raw_walls(plan: StreetPlan) -> Walls:
         at = plan.frontages[plan.street[closed], 0] + (chain[closed, end] - (across if end else 0.0))
         parts.append((a[closed, end], b[closed, end], at, at + across))
     if joins := _junction_joins(plan, (left, right), (on_left, on_right)):
-        a, b, u, v = (np.array(part) for part in zip(*joins, strict=True))
-        parts.append((a, b, u, v))
+        parts.append(tuple(map(np.array, zip(*joins, strict=True))))
     start, end, u, v = (np.concatenate(part) for part in zip(*parts, strict=True))
     step = end - start
     outward = np.stack([step[:, 1], -step[:, 0]], axis=1) / np.maximum(np.hypot(*step.T), 1e-9)[:, None]
@@ -160,19 +132,18 @@ def _junction_joins(plan: StreetPlan, sides, axes) -> list[tuple]:
     for arms in plan.arms.values():
         if len(arms) < 3:
             continue
-        around = sorted((float(np.arctan2(arm.y, arm.x)), arm.end, arm.piece, arm.street) for arm in arms)
+        around = sorted(arms, key=lambda arm: (np.arctan2(arm.y, arm.x), arm.end, arm.piece))
         for one, other in zip(around, around[1:] + around[:1], strict=True):
             # Counter-clockwise from `one` to `other`: the left wall of one, the right wall of the other.
-            angle = (other[0] - one[0]) % (2 * np.pi)
-            w_one, w_other = plan.half_width[one[3]], plan.half_width[other[3]]
-            sine, cosine = np.sin(angle), np.cos(angle)
+            sine, cosine = one.x * other.y - one.y * other.x, one.x * other.x + one.y * other.y
+            w_one, w_other = plan.half_width[one.street], plan.half_width[other.street]
             if sine > 0.05 and w_other + w_one * cosine >= 0 and w_one + w_other * cosine >= 0:
                 continue
             # Seen from the junction outwards, the street's left is its own right if it arrives here.
-            (_, end, piece, _), (_, other_end, other_piece, _) = one, other
-            a, b = sides[end][piece, end], sides[1 - other_end][other_piece, other_end]
-            at = float(axes[end][piece, end])
-            size = float(np.hypot(*(b - a))) * (-1.0 if end else 1.0)
+            a = sides[one.end][one.piece, one.end]
+            b = sides[1 - other.end][other.piece, other.end]
+            at = float(axes[one.end][one.piece, one.end])
+            size = float(np.hypot(*(b - a))) * (-1.0 if one.end else 1.0)
             # The street lies to the left of one → other; walls have it to their right.
             joins.append((b, a, at + size, at))
     return joins
