@@ -11,15 +11,14 @@ from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.generated import HELD_OUT, PLANS, generate_city
 from rapidtask.cities.loaders import city_name, file_ending, load_city
 
+Directory = str | os.PathLike[str] | None
+"""Where city files are; None for where the environment variable says."""
 CITIES_VARIABLE = "RAPIDTASK_CITIES"
 """Environment variable that names the directory of city files."""
-
 DEFAULT_DIRECTORY = "cities"
 """Directory of city files where neither an option nor the variable names one; it need not exist."""
-
 HELD_OUT_REGIONS = frozenset({"paris_se", HELD_OUT})
 """Names that are never trained on: the paper's held-out region, and its generated stand-in."""
-
 TRAIN, HELD_OUT_GROUP = "train", "held-out"
 """Names of the two groups of cities."""
 
@@ -44,7 +43,7 @@ class CityEntry:
             raise CityError(f"{self.path}: cannot be read ({error.strerror})") from error
 
 
-def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | None:
+def cities_directory(directory: Directory = None) -> Path | None:
     """The directory of city files: the one given, or the environment variable's, or `cities`, or none."""
     chosen = directory if directory is not None else os.environ.get(CITIES_VARIABLE)
     if not chosen:
@@ -56,7 +55,7 @@ def cities_directory(directory: str | os.PathLike[str] | None = None) -> Path | 
     return path
 
 
-def list_cities(directory: str | os.PathLike[str] | None = None) -> list[CityEntry]:
+def list_cities(directory: Directory = None) -> list[CityEntry]:
     """All cities: generated ones first, then the files of the directory, by name; no name twice."""
     entries = [CityEntry(name, None, name == HELD_OUT) for name in PLANS]
     found = cities_directory(directory)
@@ -72,12 +71,11 @@ def list_cities(directory: str | os.PathLike[str] | None = None) -> list[CityEnt
     return entries
 
 
-def select_cities(name: str, directory: str | os.PathLike[str] | None = None) -> list[CityEntry]:
+def select_cities(name: str, directory: Directory = None) -> list[CityEntry]:
     """The cities a name stands for.
 
-    "train" and "held-out" are the two groups: of the directory's files if it has any of that group, else of
-    the generated cities, so that real and generated cities are not mixed unless asked for by name. Anything
-    else is the name of one city or a file. Several are joined by commas; each counts once.
+    "train" and "held-out" are groups: of the directory's files if it has any, else of the generated cities;
+    both kinds are mixed by name only. Anything else is a city or a file. Commas join several, each once.
     """
     entries = list_cities(directory)
     by_name = {entry.name: entry for entry in entries}
@@ -99,9 +97,7 @@ def select_cities(name: str, directory: str | os.PathLike[str] | None = None) ->
     return list(chosen)
 
 
-def load_cities(
-    name: str, directory: str | os.PathLike[str] | None = None, *, training: bool = False
-) -> tuple[CityGraph, ...]:
+def load_cities(name: str, directory: Directory = None, *, training: bool = False) -> tuple[CityGraph, ...]:
     """Load the cities a name stands for; for training, a held-out city is refused."""
     chosen = select_cities(name, directory)
     for entry in chosen:

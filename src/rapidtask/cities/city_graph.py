@@ -16,6 +16,8 @@ from rapidtask.errors import InputError
 
 EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth in metres."""
+METRES_PER_DEGREE = 111_195.0
+"""Of latitude, rounded."""
 
 
 class CityError(InputError):
@@ -90,13 +92,7 @@ class CityGraph:
 
 
 def make_city(
-    name: str,
-    lat: np.ndarray,
-    lng: np.ndarray,
-    edges: np.ndarray,
-    *,
-    source: str = "",
-    licence: str = "",
+    name: str, lat: np.ndarray, lng: np.ndarray, edges: np.ndarray, *, source: str = "", licence: str = ""
 ) -> CityGraph:
     """Build a checked city graph of nodes `[N]` in degrees and street pieces `[E, 2]` between their numbers.
 
@@ -125,9 +121,7 @@ def make_city(
             f"{name}: edge {bad[0]} joins {edges[bad[0]].tolist()}, but there are {len(lat)} nodes"
         )
 
-    edges = np.sort(edges[edges[:, 0] != edges[:, 1]].astype(np.int64), axis=1)
-    codes = np.unique(edges[:, 0] * len(lat) + edges[:, 1])
-    edges = np.stack([codes // len(lat), codes % len(lat)], axis=1)
+    edges = np.unique(np.sort(edges[edges[:, 0] != edges[:, 1]].astype(np.int64), axis=1), axis=0)
     if len(edges) == 0:
         raise CityError(f"{name}: every edge joins a node with itself")
 
@@ -154,10 +148,7 @@ def make_city(
 def great_circle_bearing(
     lat: np.ndarray, lng: np.ndarray, to_lat: np.ndarray, to_lng: np.ndarray
 ) -> np.ndarray:
-    """Initial bearings from points to points (degrees), radians in (-pi, pi], clockwise from north.
-
-    From a point to itself the bearing is 0.
-    """
+    """Initial bearings between points (degrees): radians in (-pi, pi], clockwise from north; 0 to itself."""
     phi, to_phi, turn = np.radians(lat), np.radians(to_lat), np.radians(to_lng - lng)
     return np.arctan2(
         np.sin(turn) * np.cos(to_phi),

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import KDTree
 
-from rapidtask.cities.city_graph import CityError, CityGraph, largest_part
+from rapidtask.cities.city_graph import METRES_PER_DEGREE, CityError, CityGraph, largest_part
 from rapidtask.cities.point_patterns import PATTERNS, river_line
 from rapidtask.cities.spacing import city_from_lines
 from rapidtask.cities.statistics import compute_statistics
@@ -28,8 +28,6 @@ from rapidtask.cities.street_mesh import (
     merge_close,
     thin_out,
 )
-
-METRES_PER_DEGREE = 111_195.0
 
 
 @dataclass(frozen=True)
@@ -116,19 +114,13 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     # Its place on the globe matters for nothing but the map.
     lat, lng = 42.0 + seed % 97 / 10, seed % 173 / 10
 
-    def place(metres: Points) -> tuple[np.ndarray, np.ndarray]:
-        return (
-            lat + metres[..., 1] / METRES_PER_DEGREE,
-            lng + metres[..., 0] / (METRES_PER_DEGREE * np.cos(np.radians(lat))),
-        )
+    degree = METRES_PER_DEGREE * np.array([1.0, np.cos(np.radians(lat))])
+    lines = bend_streets(points, edges, plan.bend, np.random.default_rng(seed + 1))
 
     def draw(scale: float) -> CityGraph:
-        bends = np.random.default_rng(seed + 1)
-        lines = list(zip(*place(scale * bend_streets(points, edges, plan.bend, bends)), strict=True))
-        return city_from_lines(
-            name, *place(scale * points), list(map(tuple, edges.tolist())), lines,
-            source=f"generated: {plan.character}", licence="CC0-1.0",
-        )  # fmt: skip
+        places, drawn = ([lat, lng] + (scale * metres)[..., ::-1] / degree for metres in (points, lines))
+        about = {"source": f"generated: {plan.character}", "licence": "CC0-1.0"}
+        return city_from_lines(name, places, edges.tolist(), list(drawn), **about)
 
     # Drawn once to measure, once to scale: lengths are what the patterns do not control.
     scale = plan.median_street / compute_statistics(draw(1.0)).street_length_quartiles[1]
@@ -139,12 +131,9 @@ def bend_streets(
     points: Points, edges: Edges, bend: float, generator: np.random.Generator
 ) -> Float[np.ndarray, "E 13 2"]:
     """The line of each edge: half a sine wave, its height about `bend` times its length."""
-    height = (generator.normal(0, bend, len(edges))).clip(-0.3, 0.3)
-    along = np.linspace(0, 1, 13)
-    start, step = points[edges[:, 0]], points[edges[:, 1]] - points[edges[:, 0]]
-    across = np.stack([-step[:, 1], step[:, 0]], axis=1)
-    return (
-        start[:, None]
-        + along[None, :, None] * step[:, None]
-        + (np.sin(np.pi * along)[None, :] * height[:, None])[:, :, None] * across[:, None]
-    )
+    height = generator.normal(0, bend, (len(edges), 1, 1)).clip(-0.3, 0.3)
+    along = np.linspace(0, 1, 13)[:, None]
+    start, end = points[edges[:, :1]], points[edges[:, 1:]]
+    step = end - start
+    across = step[..., ::-1] * [-1, 1]
+    return start + along * step + (np.sin(np.pi * along) * height) * across

@@ -46,7 +46,7 @@ def read_gexf(path: Path) -> CityGraph:
     titles: dict[str, str] = {}
     places: dict[str, tuple[float, float]] = {}
     edges: list[tuple[str, str]] = []
-    about: dict[str, Any] = {}
+    about: dict[str, str] = {}
     with open_maybe_gzip(path) as file:
         try:
             for _, element in ElementTree.iterparse(file):
@@ -60,12 +60,12 @@ def read_gexf(path: Path) -> CityGraph:
                     if node in places:
                         raise CityError(f"{path}: node {node!r} occurs twice")
                     # GEXF 1.1 called the reference "id".
-                    values = {
-                        value.get("for") or value.get("id") or "": value.get("value", "")
-                        for value in element.iter()
-                        if value.tag.endswith("attvalue")
+                    found = [value for value in element.iter() if value.tag.endswith("attvalue")]
+                    keys = [value.get("for") or value.get("id") or "" for value in found]
+                    named = {
+                        titles.get(key, key): value.get("value", "")
+                        for key, value in zip(keys, found, strict=True)
                     }
-                    named = {titles.get(key, key): value for key, value in values.items()}
                     places[node] = place_of(str(path), node, named)
                     element.clear()
                 elif tag == "edge":
@@ -84,8 +84,7 @@ def read_gexf(path: Path) -> CityGraph:
     except KeyError as error:
         raise CityError(f"{path}: there is no node {error}, where an edge ends") from None
     lat, lng = np.array(list(places.values())).T
-    source, licence = (str(about.get(name, "")) for name in ("source", "licence"))
-    return make_city(str(path), lat, lng, joined, source=source, licence=licence)
+    return make_city(str(path), lat, lng, joined, **about)
 
 
 def place_of(name: str, node: object, values: Mapping[str, Any]) -> tuple[float, float]:
@@ -104,13 +103,13 @@ def place_of(name: str, node: object, values: Mapping[str, Any]) -> tuple[float,
     return found[0], found[1]
 
 
-def _read_about(text: str | None) -> dict[str, Any]:
+def _read_about(text: str | None) -> dict[str, str]:
     """Source and licence, if the description is one that `save_city` wrote."""
     try:
         about = json.loads(text or "")
-    except (ValueError, RecursionError):
+        return {name: str(about[name]) for name in ("source", "licence")}
+    except (ValueError, RecursionError, TypeError, LookupError):
         return {}
-    return about if isinstance(about, dict) else {}
 
 
 def save_city(city: CityGraph, path: Path) -> Path:

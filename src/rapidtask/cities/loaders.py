@@ -12,15 +12,9 @@ from rapidtask.cities.leveldb import read_leveldb
 from rapidtask.cities.osm import fetch_place, read_graphml, read_osm
 
 READERS = {
-    ".gexf": read_gexf,
-    ".gexf.gz": read_gexf,
-    ".graphml": read_graphml,
-    ".graphml.gz": read_graphml,
-    ".osm": read_osm,
-    ".osm.gz": read_osm,
-    ".osm.bz2": read_osm,
-    ".osm.pbf": read_osm,
-    ".pbf": read_osm,
+    **dict.fromkeys((".gexf", ".gexf.gz"), read_gexf),
+    **dict.fromkeys((".graphml", ".graphml.gz"), read_graphml),
+    **dict.fromkeys((".osm", ".osm.gz", ".osm.bz2", ".osm.pbf", ".pbf"), read_osm),
 }
 """How the name of a file ends, and what reads it."""
 

@@ -36,16 +36,12 @@ def read_osm(path: Path) -> CityGraph:
         for item in osmium.FileProcessor(str(path)).with_locations():
             if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
-            line: list[int] = []
-            for node in item.nodes:
-                if node.location.valid():
-                    place[node.ref] = (node.location.lat, node.location.lon)
-                    line.append(node.ref)
-                else:
-                    # An extract cuts streets at its border: nodes beyond it have no location.
-                    lines.append(line)
-                    line = []
-            lines.append(line)
+            # An extract cuts streets at its border: nodes beyond it have no location.
+            for is_inside, part in itertools.groupby(item.nodes, lambda node: node.location.valid()):
+                if is_inside:
+                    nodes = list(part)
+                    place |= {node.ref: (node.location.lat, node.location.lon) for node in nodes}
+                    lines.append([node.ref for node in nodes])
     # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
     except Exception as error:
         raise CityError(f"{path}: cannot be read as OpenStreetMap data ({one_line(error)})") from error
@@ -82,27 +78,24 @@ def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str 
     An edge's attribute `geometry` (a LINESTRING in well-known text, or a shape that prints as one), which
     OSMnx adds when it simplifies, gives the line of its street.
     """
-    if graph.number_of_nodes() == 0:
-        raise CityError(f"{name}: the graph has no nodes")
     number = {node: i for i, node in enumerate(graph)}
-    places = [place_of(name, node, data) for node, data in graph.nodes(data=True)]
-    lat, lng = np.array(places).T
+    places = np.array([place_of(name, node, data) for node, data in graph.nodes(data=True)]).reshape(-1, 2)
     ends, lines, seen = [], [], set()
     for a, b, data in graph.edges(data=True):
         start, end = number[a], number[b]
         points = _line(name, data.get("geometry"))
         if points is None:
-            points = np.array([places[start], places[end]])
+            points = places[[start, end]]
         # Directed graphs have most streets twice; the same points mean the same street.
         key = (min(start, end), max(start, end), frozenset(map(tuple, points.round(7).tolist())))
         if key not in seen and (start != end or len(points) > 2):
             seen.add(key)
             ends.append((start, end))
-            lines.append((points[:, 0], points[:, 1]))
+            lines.append(points)
     # Checked before distances are taken along the lines.
-    if not np.isfinite(np.concatenate([lat, lng, *(np.concatenate(line) for line in lines)])).all():
+    if not np.isfinite(np.concatenate([places, *lines])).all():
         raise CityError(f"{name}: a coordinate is not a finite number")
-    return space_evenly(city_from_lines(name, lat, lng, ends, lines, source=source, licence=licence))
+    return space_evenly(city_from_lines(name, places, ends, lines, source=source, licence=licence))
 
 
 def _line(name: str, geometry: Any) -> np.ndarray | None:

@@ -7,12 +7,15 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from rapidtask.cities.city_graph import CityGraph, great_circle_distance, make_city
 from rapidtask.cities.streets import follow_street
 
 SPACING = 20.0
 """Metres between neighbouring nodes."""
+Places = Float[np.ndarray, "P 2"]
+"""Latitudes and longitudes in degrees."""
 
 
 def space_evenly(city: CityGraph) -> CityGraph:
@@ -30,51 +33,42 @@ def space_evenly(city: CityGraph) -> CityGraph:
     kept = city.degree != 2
     number = np.cumsum(kept) - 1
     ends = [(int(number[path[0]]), int(number[path[-1]])) for path in paths]
-    lines = [(city.lat[path], city.lng[path]) for path in paths]
+    places = np.stack([city.lat, city.lng], axis=1)
     about = {"source": city.source, "licence": city.licence}
-    spaced = city_from_lines(city.name, city.lat[kept], city.lng[kept], ends, lines, **about)
+    spaced = city_from_lines(city.name, places[kept], ends, [places[path] for path in paths], **about)
     return dataclasses.replace(spaced, notes=city.notes)
 
 
 def city_from_lines(
-    name: str,
-    lat: np.ndarray,
-    lng: np.ndarray,
-    ends: Sequence[tuple[int, int]],
-    lines: Sequence[tuple[np.ndarray, np.ndarray]],
-    **about: str,
+    name: str, places: Places, ends: Sequence[tuple[int, int]], lines: Sequence[Places], **about: str
 ) -> CityGraph:
-    """Build a city from its junctions `[J]` and the lines of the streets between them.
+    """Build a city from the places of its junctions and the lines of the streets between them.
 
-    Each street has the numbers of its two `ends` (equal for a loop), and a line: the latitudes and longitudes
-    of its points, both ends included. Source and licence of the streets go to `make_city`.
+    Each street has the numbers of its two `ends` (equal for a loop), and a line from one to the other. Source
+    and licence of the streets go to `make_city`.
     """
-    all_lat, all_lng = [np.asarray(lat, float)], [np.asarray(lng, float)]
+    points, count = [places], len(places)
     edges: list[tuple[int, int]] = []
-    count = len(lat)
     direct: set[tuple[int, int]] = set()
-    for (start, end), (line_lat, line_lng), pieces in zip(ends, lines, _pieces(lines), strict=True):
-        along = np.zeros(len(line_lat))
-        np.cumsum(pieces, out=along[1:])
+    for (start, end), line, pieces in zip(ends, lines, _pieces(lines), strict=True):
+        along = np.concatenate([[0.0], np.cumsum(pieces)])
+        between = (min(start, end), max(start, end))
         # A loop needs two nodes of its own, a second street between two junctions one, or it would vanish.
-        least = 3 if start == end else 2 if (min(start, end), max(start, end)) in direct else 1
+        least = 3 if start == end else 2 if between in direct else 1
         num_pieces = max(least, round(along[-1] / SPACING)) if np.isfinite(along[-1]) else least
         if num_pieces == 1:
-            direct.add((min(start, end), max(start, end)))
+            direct.add(between)
         at = along[-1] * np.arange(1, num_pieces) / num_pieces
-        all_lat.append(np.interp(at, along, line_lat))
-        all_lng.append(np.interp(at, along, line_lng))
+        points.append(np.stack([np.interp(at, along, degrees) for degrees in line.T], axis=1))
         edges += itertools.pairwise([start, *range(count, count + num_pieces - 1), end])
         count += num_pieces - 1
-    joined = np.array(edges, np.int64).reshape(-1, 2)
-    return make_city(name, np.concatenate(all_lat), np.concatenate(all_lng), joined, **about)
+    lat, lng = np.concatenate(points).T
+    return make_city(name, lat, lng, np.array(edges, np.int64).reshape(-1, 2), **about)
 
 
-def _pieces(lines: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+def _pieces(lines: Sequence[Places]) -> list[np.ndarray]:
     """Metres between the points of each line, measured all at once: lines are many and short."""
-    if not lines:
-        return []
-    lat, lng = (np.concatenate(parts) for parts in zip(*lines, strict=True))
-    starts = np.cumsum([0] + [len(line_lat) for line_lat, _ in lines])
+    lat, lng = np.concatenate([np.empty((0, 2)), *lines]).T
     metres = great_circle_distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
-    return [metres[start : end - 1] for start, end in itertools.pairwise(starts.tolist())]
+    starts = np.cumsum([0] + [len(line) for line in lines]).tolist()
+    return [metres[start : end - 1] for start, end in itertools.pairwise(starts)]

@@ -38,16 +38,13 @@ class CityStatistics:
 
 def compute_statistics(city: CityGraph) -> CityStatistics:
     """Measure a city."""
-    degree = city.degree[city.degree != 2]
-    tails = city.tails
-    streets = trace_streets(city)
+    degree, streets = city.degree[city.degree != 2], trace_streets(city)
     # Every street is met once from each end.
-    begins = city.degree[tails] != 2
-    start, end, length = tails[begins], streets.end[begins], streets.length[begins]
-    lat, lng = city.lat, city.lng
-    straight = great_circle_distance(lat[start], lng[start], lat[end], lng[end])
-    proper = start != end
-    bearing = great_circle_bearing(lat[start], lng[start], lat[end], lng[end])[proper]
+    begins = city.degree[city.tails] != 2
+    start, end, length = city.tails[begins], streets.end[begins], streets.length[begins]
+    ends = (city.lat[start], city.lng[start], city.lat[end], city.lng[end])
+    straight, proper = great_circle_distance(*ends), start != end
+    bearing = great_circle_bearing(*ends)[proper]
     bins = np.floor(bearing / (2 * np.pi) * NUM_BINS + 0.5).astype(int) % NUM_BINS
     share = np.bincount(bins, minlength=NUM_BINS) / max(1, len(bins))
     share = share[share > 0]

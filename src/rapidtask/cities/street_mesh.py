@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.random import Generator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import Delaunay, KDTree
@@ -27,9 +28,8 @@ def join_neighbours(points: Points) -> Edges:
     for i in range(3):
         a, b, c = corners[:, i], corners[:, (i + 1) % 3], corners[:, (i + 2) % 3]
         one, other = points[a] - points[c], points[b] - points[c]
-        cosine = (one * other).sum(1) / np.maximum(
-            np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1), 1e-9
-        )
+        sizes = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+        cosine = (one * other).sum(1) / np.maximum(sizes, 1e-9)
         edges.append(np.sort(np.stack([a, b], 1), axis=1))
         angles.append(np.degrees(np.arccos(np.clip(cosine, -1, 1))))
     joined, where = np.unique(np.concatenate(edges), axis=0, return_inverse=True)
@@ -44,9 +44,8 @@ def edge_lengths(points: Points, edges: Edges) -> Float[np.ndarray, " E"]:
 
 
 def cross_river(
-    points: Points, edges: Edges, river: Float[np.ndarray, "R 2"], width: float, num_bridges: int,
-    generator: np.random.Generator,
-) -> Edges:  # fmt: skip
+    points: Points, edges: Edges, river: Points, width: float, num_bridges: int, generator: Generator
+) -> Edges:
     """Remove the edges that cross a river (a line of points close together), except bridges along it."""
     middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
     banks = KDTree(river)
@@ -66,8 +65,8 @@ def cross_river(
     return np.delete(edges, crossing[drowned], axis=0)
 
 
-def straightness(points: Points, edges: Edges, tolerance: float = 7.0) -> Int[np.ndarray, " E"]:
-    """At how many of its ends each edge goes straight on, within a tolerance in degrees."""
+def straightness(points: Points, edges: Edges) -> Int[np.ndarray, " E"]:
+    """At how many of its ends each edge goes straight on, within 7°."""
     half = np.concatenate([edges, edges[:, ::-1]])
     step = points[half[:, 1]] - points[half[:, 0]]
     angle = np.degrees(np.arctan2(step[:, 1], step[:, 0]))
@@ -77,11 +76,11 @@ def straightness(points: Points, edges: Edges, tolerance: float = 7.0) -> Int[np
     for node in range(len(points)):
         here = order[start[node] : start[node + 1]]
         turn = np.abs((angle[here][:, None] - angle[here] + 360) % 360 - 180)
-        straight[here] = (turn < tolerance).any(axis=1)
+        straight[here] = (turn < 7.0).any(axis=1)
     return straight[: len(edges)] + straight[len(edges) :]
 
 
-def thin_out(points: Points, edges: Edges, degree_4: float, generator: np.random.Generator) -> Edges:
+def thin_out(points: Points, edges: Edges, degree_4: float, generator: Generator) -> Edges:
     """Remove random edges until only the given share of junctions has degree 4; none has more than 5."""
     num_nodes = len(points)
     # Streets that go straight on at their ends are the last to go: avenues survive, side streets do not.
@@ -144,9 +143,7 @@ def merge_close(points: Points, edges: Edges, degree_4: float, shortest: float) 
         points = points[keep]
 
 
-def add_dead_ends(
-    points: Points, edges: Edges, share: float, generator: np.random.Generator
-) -> tuple[Points, Edges]:
+def add_dead_ends(points: Points, edges: Edges, share: float, generator: Generator) -> tuple[Points, Edges]:
     """Add or cut dead ends until they are the given share of junctions and dead ends.
 
     New ones leave the middle of a street at about a right angle, into the block beside it.
@@ -166,21 +163,13 @@ def add_dead_ends(
     chosen = generator.choice(len(edges), min(count, len(edges)), replace=False, p=lengths / lengths.sum())
     start, end = points[edges[chosen, 0]], points[edges[chosen, 1]]
     foot = start + (end - start) * generator.uniform(0.3, 0.7, (len(chosen), 1))
-    across = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], 1) * generator.choice(
-        [-1, 1], (len(chosen), 1)
-    )
+    across = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], 1)
+    across = across * generator.choice([-1, 1], (len(chosen), 1))
     across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9)
     across += generator.normal(0, 0.25, across.shape)
-    tip = foot + across * generator.uniform(0.25, 0.55, (len(chosen), 1)) * lengths[chosen, None].clip(
-        60, 200
-    )
-    feet, tips = len(points) + np.arange(len(chosen)), len(points) + len(chosen) + np.arange(len(chosen))
-    edges = np.concatenate(
-        [
-            np.delete(edges, chosen, axis=0),
-            np.stack([edges[chosen, 0], feet], 1),
-            np.stack([feet, edges[chosen, 1]], 1),
-            np.stack([feet, tips], 1),
-        ]
-    )
-    return np.concatenate([points, foot, tip]), edges
+    reach = lengths[chosen, None].clip(60, 200)
+    tip = foot + across * generator.uniform(0.25, 0.55, (len(chosen), 1)) * reach
+    feet, tips = len(points) + np.arange(2 * len(chosen)).reshape(2, -1)
+    starts, ends = edges[chosen].T
+    new = [np.stack(pair, 1) for pair in ((starts, feet), (feet, ends), (feet, tips))]
+    return np.concatenate([points, foot, tip]), np.concatenate([np.delete(edges, chosen, axis=0), *new])

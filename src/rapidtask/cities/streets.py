@@ -28,27 +28,22 @@ class Streets:
 def trace_streets(city: CityGraph) -> Streets:
     """Follow every street from end to end, all streets at once (pointer doubling)."""
     tails, heads = city.tails, city.neighbours
-    num_half_edges = len(heads)
     length = great_circle_distance(city.lat[tails], city.lng[tails], city.lat[heads], city.lng[heads])
     # At a degree-2 node the way on is the half-edge that does not lead back.
-    first = city.offsets[heads]
+    first, last = city.offsets[heads], np.arange(len(heads))
     passes = city.degree[heads] == 2
-    second = np.minimum(first + 1, num_half_edges - 1)
-    onward = np.where(heads[first] == tails, second, first)
-    onward = np.where(passes, onward, np.arange(num_half_edges))
-    last = np.arange(num_half_edges)
-    length_to = length
-    # After k rounds `last` is up to 2**k half-edges ahead and length_to covers the way there, inclusive.
-    step, step_length = onward, np.where(passes, length[onward], 0.0)
-    for _ in range(max(1, int(np.ceil(np.log2(num_half_edges + 1))) + 1)):
-        if not (step[last] != last).any():
+    step = np.where(passes, first + (heads[first] == tails), last)
+    step_length = np.where(passes, length[step], 0.0)
+    # After k rounds `last` is up to 2**k half-edges ahead and `length` covers the way there, inclusive.
+    for _ in range(len(heads).bit_length()):
+        if (step[last] == last).all():
             break
-        length_to = length_to + step_length[last]
+        length = length + step_length[last]
         last = step[last]
         step_length = step_length + step_length[step]
         step = step[step]
     end = np.where(city.degree[heads[last]] == 2, -1, heads[last])
-    return Streets(end=end.astype(np.int32), last=last.astype(np.int32), length=length_to)
+    return Streets(end=end.astype(np.int32), last=last.astype(np.int32), length=length)
 
 
 def follow_street(city: CityGraph, start: int, head: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -62,9 +63,7 @@ class Canvas:
         """Text, by default centred on a point; an anchor "lm" begins there, "rm" ends there."""
         # Pillow's own font has one weight; a hairline of its own colour makes it a little bolder.
         font, hairline = _font(round(size * SUPERSAMPLE)), 0.3 * SUPERSAMPLE
-        self.draw.text(
-            (at[0] * SUPERSAMPLE, at[1] * SUPERSAMPLE), text, color, font, anchor, stroke_width=hairline
-        )
+        self.draw.text(_scaled(at), text, color, font, anchor, stroke_width=hairline)
 
 
 def whole_blocks(width: int) -> int:
@@ -72,7 +71,7 @@ def whole_blocks(width: int) -> int:
     return -(-width // 16) * 16
 
 
-def _scaled(values: tuple[float, ...]) -> tuple[float, ...]:
+def _scaled(values: tuple[float, ...]) -> Any:
     return tuple(value * SUPERSAMPLE for value in values)
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from rapidtask.cities.city_graph import METRES_PER_DEGREE
 from rapidtask.worlds.streets import StreetPlaces
-
-METERS_PER_DEGREE = 111_195
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,4 +45,4 @@ class Projection:
     @property
     def unit_meters(self) -> float:
         """Meters that a unit of the page stands for."""
-        return METERS_PER_DEGREE / abs(float(self.scale[0]))
+        return METRES_PER_DEGREE / abs(float(self.scale[0]))

@@ -29,16 +29,14 @@ def grid_text(scene: Scene, *, color: bool) -> str:
     """Text of the grid: [X] is the agent's cell, *X* the goal, ·X· the trail of this task."""
 
     def cell(state: int) -> str:
-        text, style = f"  {scene.symbol(state)}  ", ""
+        marks, style = "  {}  ", ""
         if state in scene.trail:
-            text, style = f" ·{scene.symbol(state)}· ", TRAIL
+            marks, style = " ·{}· ", TRAIL
         if state == scene.goal:
-            text, style = f" *{scene.symbol(state)}* ", GOAL
+            marks, style = " *{}* ", GOAL
         if state == scene.state:
-            on_goal = state == scene.goal
-            text = f"[*{scene.symbol(state)}*]" if on_goal else f" [{scene.symbol(state)}] "
-            style = AGENT
-        return _styled(text, style if color else "")
+            marks, style = "[*{}*]" if state == scene.goal else " [{}] ", AGENT
+        return _styled(marks.format(scene.symbol(state)), style if color else "")
 
     cells = range(scene.size)
     rule = "+" + "+".join(["-" * (4 + len(scene.symbol(0)))] * scene.size) + "+"

@@ -17,6 +17,8 @@ SAMPLES = 2
 """Rays a side for each pixel, averaged."""
 EYE = 1.75
 """Height of the eye in metres: a car's roof is just below."""
+HAZE = 210.0
+"""Metres after which about two thirds of the light is the haze's."""
 SIDE = FRAME_SIZE * SAMPLES
 SLOPE = np.tan(np.radians(FIELD_OF_VIEW / 2))
 ACROSS = (((np.arange(SIDE) + 0.5) / SIDE * 2 - 1) * SLOPE).astype(np.float32)

@@ -161,19 +161,19 @@ _build: Build
 
 
 def _start_worker(build: Build) -> None:
-    global _build
-    _build = build
-    threading.Thread(target=_end_with_parent, name="end-with-parent", daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent is gone: one that is killed cannot tell its workers.
+    """Take a build over, and end when the parent is gone: one that is killed cannot tell its workers.
 
     What they leave half written is made again: no line of `done.txt` vouches for it.
     """
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+    global _build
+    _build = build
+
+    def end_with_parent() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end_with_parent, name="end-with-parent", daemon=True).start()
 
 
 def _write_chunk(number: int) -> int:

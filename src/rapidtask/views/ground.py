@@ -29,11 +29,7 @@ GROUND_METRES = 4.0
 
 
 def shade_ground(
-    scene: Scene,
-    camera: Camera,
-    hits: WallHits,
-    picture: Float[np.ndarray, "S S 3"],
-    depth: Float[np.ndarray, "S S"],
+    scene: Scene, camera: Camera, hits: WallHits, picture: Float[np.ndarray, "S S 3"], depth: np.ndarray
 ) -> None:
     """Paint the ground into the picture and its distances into the depth."""
     for low, high in ((0.0, NEAR), (NEAR, FAR), (FAR, np.inf)):

@@ -74,13 +74,10 @@ class Houses(Table):
     balcony_floor: Int[np.ndarray, " H"]
     """The storey that has balconies, or -1."""
     window: Int[np.ndarray, " H"]
-    """Cell of the other storeys."""
     ground: Int[np.ndarray, " H"]
-    """Cell of the ground floor: a shop, or not."""
     door: Int[np.ndarray, " H"]
-    """Cell of the door."""
     roof: Int[np.ndarray, " H"]
-    """Cell of the roof."""
+    """Cells of the other storeys; of the ground floor, which is a shop or not; of the door; of the roof."""
 
     @property
     def top(self) -> Float[np.ndarray, " H"]:

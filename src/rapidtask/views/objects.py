@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
-from rapidtask.views.camera import ACROSS, EYE, PIXEL, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.camera import ACROSS, EYE, HAZE, PIXEL, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.geometry import Table, spread
 from rapidtask.views.hashing import mix, pick, share
 from rapidtask.views.plan import StreetPlan
@@ -120,13 +120,8 @@ def _row(plan: StreetPlan, kind: int) -> tuple[np.ndarray, ...]:
     return street[there], side[there], number[there], chain[there], np.full(int(there.sum()), kind)
 
 
-def paint_objects(
-    scene: Scene, camera: Camera, hits: WallHits, picture: Float[np.ndarray, "S S 3"], haze: float
-) -> None:
-    """Paint what stands between the walls over the picture, the farthest first.
-
-    `haze` is the distance over which colours fade.
-    """
+def paint_objects(scene: Scene, camera: Camera, hits: WallHits, picture: Float[np.ndarray, "S S 3"]) -> None:
+    """Paint what stands between the walls over the picture, the farthest first."""
     objects = scene.objects[camera.within(scene.objects.tree, REACH)]
     depth, right = camera.local(objects.place)
     # An object right before the eye would fill the picture.
@@ -135,8 +130,8 @@ def paint_objects(
     for i in order.tolist():
         height = float(objects.size[i, 2])
         for start, end, texture, shade in _faces(scene, camera, objects, i):
-            _paint(start, end, height, texture, objects.colour[i] * shade, shade, hits, picture,
-                   scene.light.horizon, haze)  # fmt: skip
+            colour = objects.colour[i] * shade
+            _paint(start, end, height, texture, colour, shade, hits, picture, scene.light.horizon)
 
 
 def _faces(scene: Scene, camera: Camera, objects: Objects, i: int) -> Iterator[tuple]:
@@ -165,7 +160,7 @@ def _faces(scene: Scene, camera: Camera, objects: Objects, i: int) -> Iterator[t
             yield *np.stack(camera.local(np.stack([start, end])), axis=1).tolist(), texture, shade
 
 
-def _paint(start, end, height, texture, colour, shade, hits: WallHits, picture, fog, haze) -> None:
+def _paint(start, end, height, texture, colour, shade, hits: WallHits, picture, fog) -> None:
     """Paint one upright rectangle from (depth, right) to (depth, right), standing on the ground."""
     (z0, x0), (z1, x1) = start, end
     if min(z0, z1) < 1.2:
@@ -191,7 +186,7 @@ def _paint(start, end, height, texture, colour, shade, hits: WallHits, picture, 
     drawn = atlas.look_up(texture, np.minimum(share, 0.9999), np.clip(up, 0, 0.9999), step)
     cover = drawn[..., 4:5]
     solid = drawn[..., :3] * shade.astype(np.float32) + drawn[..., 3:4] * colour.astype(np.float32)
-    fade = np.exp(-depth / haze).astype(np.float32)[:, None]
+    fade = np.exp(-depth / HAZE).astype(np.float32)[:, None]
     solid = solid * fade + fog.astype(np.float32) * (1 - fade) * cover
     part = picture[top:bottom, first:last]
     there = ((up >= 0) & (up < 1) & visible)[..., None] & (cover > 0)

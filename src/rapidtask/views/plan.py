@@ -35,7 +35,7 @@ class Arm(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StreetPlan:
-    """Streets R (runs of nodes between junctions) and the pieces E between neighbouring nodes."""
+    """Streets R (runs of nodes between junctions) and the pieces E between neighbouring nodes, in metres."""
 
     nodes: Float[np.ndarray, "N 2"]
     """Metres east and north of the city's centre."""
@@ -46,13 +46,11 @@ class StreetPlan:
     street: Int[np.ndarray, " E"]
     """The street a piece belongs to."""
     chainage: Float[np.ndarray, " E"]
-    """Metres from the beginning of the street to the piece."""
+    """How far from the beginning of the street each piece is."""
     length: Float[np.ndarray, " E"]
-    """Metres."""
     direction: Float[np.ndarray, "E 2"]
     """Unit vectors."""
     street_length: Float[np.ndarray, " R"]
-    """Metres."""
     street_hash: UInt64[np.ndarray, " R"]
     """Hash of the places where a street begins and ends."""
     half_width: Float[np.ndarray, " R"]

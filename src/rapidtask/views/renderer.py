@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.views.camera import ACROSS, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
+from rapidtask.views.camera import ACROSS, HAZE, PIXEL, SAMPLES, SIDE, SLOPE, UP, Camera, WallHits
 from rapidtask.views.ground import shade_ground
 from rapidtask.views.houses import shade_facades
 from rapidtask.views.objects import paint_objects
@@ -27,8 +27,6 @@ VERSION = "street renderer 1"
 
 REACH = 320.0
 """Metres beyond which walls are lost in the haze."""
-HAZE = 210.0
-"""Metres after which about two thirds of the light is the haze's."""
 RISE = UP[:, None] / np.sqrt(1 + ACROSS**2)
 """Metres up per metre along the ground, for each ray."""
 SKY_HEIGHT = (np.clip(RISE / 0.75, 0, 1) ** 0.7)[..., None]
@@ -67,26 +65,25 @@ def render_view(scene: Scene, camera: Camera) -> UInt8[np.ndarray, "84 84 3"]:
     haze = 1 - np.exp(-np.minimum(depth, 1e6) / HAZE)
     haze[np.isinf(depth)] = 0
     picture += (scene.light.horizon.astype(np.float32) - picture) * haze[..., None]
-    paint_objects(scene, camera, hits, picture, HAZE)
+    paint_objects(scene, camera, hits, picture)
     small = picture.reshape(FRAME_SIZE, SAMPLES, FRAME_SIZE, SAMPLES, 3).mean(axis=(1, 3))
     return np.clip(small * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
 def cast_rays(scene: Scene, camera: Camera) -> WallHits:
     """The nearest wall in every column: houses are about as high as each other, so it hides the rest."""
-    near = camera.within(scene.walls.tree, REACH, float(scene.walls.size.max()) / 2)
-    depth0, right0 = camera.local(scene.walls.start[near])
-    depth1, right1 = camera.local(scene.walls.end[near])
+    walls = scene.walls[camera.within(scene.walls.tree, REACH, float(scene.walls.size.max()) / 2)]
+    ends = np.stack([*camera.local(walls.start), *camera.local(walls.end)])
+    depth0, right0, depth1, right1 = ends
     # Leave out what lies behind, or beyond an edge of the picture with both ends.
     seen = (np.maximum(depth0, depth1) > 0.1) & ~(
         ((right0 > SLOPE * depth0) & (right1 > SLOPE * depth1))
         | ((right0 < -SLOPE * depth0) & (right1 < -SLOPE * depth1))
     )
-    near, depth0, right0, depth1, right1 = (part[seen] for part in (near, depth0, right0, depth1, right1))
-    if len(near) == 0:
+    walls, (depth0, right0, depth1, right1) = walls[seen], ends[:, seen]
+    if not seen.any():
         nothing = np.full(SIDE, np.inf, np.float32)
         return WallHits(nothing, np.zeros(SIDE), np.ones(SIDE, np.float32), np.zeros((SIDE, 2)))
-    walls = scene.walls[near]
     step_depth, step_right = depth1 - depth0, right1 - right0
     x = ACROSS[:, None]
     slant = step_right - x * step_depth

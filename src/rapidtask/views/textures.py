@@ -66,9 +66,8 @@ class Atlas:
 @cache
 def load_atlas(name: Name) -> Atlas:
     """Average the stored textures down to one texel and keep all levels."""
-    level = load_texels(name)
-    count, size, _, channels = level.shape
-    levels = [level]
+    levels = [load_texels(name)]
+    count, size, _, channels = levels[0].shape
     while (side := levels[-1].shape[1]) > 1:
         blocks = levels[-1].reshape(count, side // 2, 2, side // 2, 2, channels)
         levels.append(blocks.mean(axis=(2, 4)))

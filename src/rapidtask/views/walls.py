@@ -119,7 +119,8 @@ def _raw_walls(plan: StreetPlan, dead: Bool[np.ndarray, "E 2"]) -> Walls:
         at = plan.frontages[plan.street[closed], 0] + (chain[closed, end] - (across if end else 0.0))
         parts.append((a[closed, end], b[closed, end], at, at + across))
     if joins := _junction_joins(plan, (left, right), (on_left, on_right)):
-        parts.append(tuple(map(np.array, zip(*joins, strict=True))))
+        a, b, u, v = map(np.array, zip(*joins, strict=True))
+        parts.append((a, b, u, v))
     start, end, u, v = (np.concatenate(part) for part in zip(*parts, strict=True))
     step = end - start
     outward = np.stack([step[:, 1], -step[:, 0]], axis=1) / np.maximum(np.hypot(*step.T), 1e-9)[:, None]
