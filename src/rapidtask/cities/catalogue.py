@@ -74,8 +74,8 @@ def list_cities(directory: Directory = None) -> list[CityEntry]:
 def select_cities(name: str, directory: Directory = None) -> list[CityEntry]:
     """The cities a name stands for.
 
-    "train" and "held-out" are groups: of the directory's files if it has any, else of the generated cities;
-    both kinds are mixed by name only. Anything else is a city or a file. Commas join several, each once.
+    "train" and "held-out" are groups: the files of the directory that belong to it, or if there is none the
+    generated cities that do. Anything else is a city or a file. Commas join several, each once.
     """
     entries = list_cities(directory)
     by_name = {entry.name: entry for entry in entries}

@@ -113,7 +113,6 @@ def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
     points, edges = add_dead_ends(points, edges, plan.dead_ends, generator)
     # Its place on the globe matters for nothing but the map.
     lat, lng = 42.0 + seed % 97 / 10, seed % 173 / 10
-
     degree = METRES_PER_DEGREE * np.array([1.0, np.cos(np.radians(lat))])
     lines = bend_streets(points, edges, plan.bend, np.random.default_rng(seed + 1))
 
@@ -133,7 +132,7 @@ def bend_streets(
     """The line of each edge: half a sine wave, its height about `bend` times its length."""
     height = generator.normal(0, bend, (len(edges), 1, 1)).clip(-0.3, 0.3)
     along = np.linspace(0, 1, 13)[:, None]
-    start, end = points[edges[:, :1]], points[edges[:, 1:]]
-    step = end - start
+    start = points[edges[:, :1]]
+    step = points[edges[:, 1:]] - start
     across = step[..., ::-1] * [-1, 1]
-    return start + along * step + (np.sin(np.pi * along) * height) * across
+    return start + along * step + np.sin(np.pi * along) * height * across

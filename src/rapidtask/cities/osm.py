@@ -15,13 +15,9 @@ from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, m
 from rapidtask.cities.gexf import open_maybe_gzip, place_of
 from rapidtask.cities.spacing import city_from_lines, space_evenly
 
-STREETS = frozenset(
-    [
-        *("motorway", "trunk", "primary", "secondary", "tertiary"),
-        *("motorway_link", "trunk_link", "primary_link", "secondary_link", "tertiary_link"),
-        *("unclassified", "residential", "living_street", "pedestrian", "road"),
-    ]
-)
+MAIN = ("motorway", "trunk", "primary", "secondary", "tertiary")
+OTHER = ("unclassified", "residential", "living_street", "pedestrian", "road")
+STREETS = frozenset([*MAIN, *(f"{road}_link" for road in MAIN), *OTHER])
 """Values of the tag `highway` that are streets: where a car with a camera may go, and pedestrian streets."""
 
 LICENCE = "ODbL, © OpenStreetMap contributors"

@@ -47,20 +47,16 @@ def cross_river(
     points: Points, edges: Edges, river: Points, width: float, num_bridges: int, generator: Generator
 ) -> Edges:
     """Remove the edges that cross a river (a line of points close together), except bridges along it."""
-    middle = (points[edges[:, 0]] + points[edges[:, 1]]) / 2
-    banks = KDTree(river)
-    sides = []
-    for ends in (points[edges[:, 0]], points[edges[:, 1]]):
-        nearest = banks.query(ends)[1].clip(1, len(river) - 2)
-        along, across = river[nearest + 1] - river[nearest - 1], ends - river[nearest]
-        sides.append(along[:, 0] * across[:, 1] - along[:, 1] * across[:, 0] > 0)
-    near = banks.query(middle)[0] < 3 * width
-    crossing = np.flatnonzero((sides[0] != sides[1]) & near)
+    banks, ends = KDTree(river), points[edges]
+    nearest = banks.query(ends)[1].clip(1, len(river) - 2)
+    along, across = river[nearest + 1] - river[nearest - 1], ends - river[nearest]
+    left = along[..., 0] * across[..., 1] - along[..., 1] * across[..., 0] > 0
+    distance, place = banks.query(ends.mean(axis=1))
+    crossing = np.flatnonzero((left[:, 0] != left[:, 1]) & (distance < 3 * width))
     if len(crossing) == 0:
         return edges
-    place = banks.query(middle[crossing])[1]
     wanted = (np.arange(num_bridges) + generator.uniform(0.25, 0.75, num_bridges)) / num_bridges * len(river)
-    bridges = {int(np.abs(place - want).argmin()) for want in wanted}
+    bridges = {int(np.abs(place[crossing] - want).argmin()) for want in wanted}
     drowned = np.setdiff1d(np.arange(len(crossing)), list(bridges))
     return np.delete(edges, crossing[drowned], axis=0)
 

@@ -45,8 +45,7 @@ def sheet_of_city(
     nodes, first = places.tail[0, states], places.first[0, states]
     half_edges = half_edges_of(city, nodes, first)
     if frames is None:
-        views = RenderedFrames(city, HOUR if hour is None else hour).make(half_edges)
-        origin = VERSION
+        views, origin = RenderedFrames(city, HOUR if hour is None else hour).make(half_edges), VERSION
     elif hour is None:
         store = FrameStore(frames / city.name)
         views, origin = store.frames[store.find(city, nodes, first)], store.info.renderer

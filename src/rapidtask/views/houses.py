@@ -155,10 +155,9 @@ def _slow_noise(place: Float[np.ndarray, "H 2"], salt: int) -> Float[np.ndarray,
     part = at - low
     part = part * part * (3 - 2 * part)
     value = np.zeros(len(place))
-    for dx in (0, 1):
-        for dy in (0, 1):
-            weight = np.abs(1 - dx - part[:, 0]) * np.abs(1 - dy - part[:, 1])
-            value += weight * share(low[:, 0] + dx, low[:, 1] + dy, salt)
+    for dx, dy in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        weight = np.abs(1 - dx - part[:, 0]) * np.abs(1 - dy - part[:, 1])
+        value += weight * share(low[:, 0] + dx, low[:, 1] + dy, salt)
     return value
 
 

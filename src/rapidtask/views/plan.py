@@ -165,11 +165,8 @@ def _avenue_lengths(arms: dict[int, list[Arm]], street_length: np.ndarray) -> Fl
     """Join streets that go straight on at junctions; the length of what each becomes part of."""
     joined = []
     for here in arms.values():
-        turns = sorted(
-            (one.x * other.x + one.y * other.y, i, j)
-            for i, one in enumerate(here)
-            for j, other in enumerate(here[:i])
-        )
+        pairs = itertools.combinations(enumerate(here), 2)
+        turns = sorted((one.x * other.x + one.y * other.y, i, j) for (j, other), (i, one) in pairs)
         taken: set[int] = set()
         for cosine, i, j in turns:
             if cosine < -STRAIGHT and i not in taken and j not in taken:

@@ -91,8 +91,8 @@ def cast_rays(scene: Scene, camera: Camera) -> WallHits:
     share = (x * depth0 - right0) / slant
     depth = depth0 + share * step_depth
     depth = np.where((share >= 0) & (share <= 1) & (depth > 0.1), depth, np.inf)
-    nearest = (np.arange(SIDE), depth.argmin(axis=1))
-    wall = nearest[1]
+    wall = depth.argmin(axis=1)
+    nearest = (np.arange(SIDE), wall)
     size = np.hypot(step_depth, step_right)[wall]
     turn = np.abs(depth0 * step_right - right0 * step_depth)[wall]
     start, end = walls.along[wall].T

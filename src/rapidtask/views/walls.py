@@ -151,10 +151,7 @@ def _junction_joins(plan: StreetPlan, sides, axes) -> list[tuple]:
 
 
 def _islands(walls: Walls, thin: np.ndarray) -> np.ndarray:
-    """Walls of blocks that are thin all around, such as the strip between two carriageways.
-
-    Walls whose ends touch belong to one block.
-    """
+    """Walls of blocks (whose ends touch) that are thin all around, as between two carriageways."""
     count, size = len(walls.start), walls.size
     pairs = KDTree(np.concatenate([walls.start, walls.end])).query_pairs(TOUCH, output_type="ndarray") % count
     block = connected_parts(count, pairs.astype(np.int64))
