@@ -36,7 +36,7 @@ SYMBOLS = 20
 class Painted:
     """Frames that are quick to make and all different."""
 
-    kind, version, hour, parallel = "rendered", "painted 1", None, True
+    hour = None
 
     def __init__(self, city):
         self.city = city
