@@ -51,7 +51,7 @@ def cross_river(
     nearest = banks.query(ends)[1].clip(1, len(river) - 2)
     along, across = river[nearest + 1] - river[nearest - 1], ends - river[nearest]
     left = along[..., 0] * across[..., 1] - along[..., 1] * across[..., 0] > 0
-    distance, place = banks.query(ends.mean(axis=1))
+    distance, place = map(np.asarray, banks.query(ends.mean(axis=1)))
     crossing = np.flatnonzero((left[:, 0] != left[:, 1]) & (distance < 3 * width))
     if len(crossing) == 0:
         return edges
