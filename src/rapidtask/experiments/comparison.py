@@ -19,7 +19,6 @@ MOST_GOALS = 25
 class OracleShare(Figure[Evaluations]):
     """How much of the oracle's score agents reach once they know the world (paper, Figures 2c and 3d)."""
 
-    name: str = "oracle_share"
     title: str = "Goals per episode, and share of the oracle in the last third (paper, Figure 2c)"
     caption: str = (
         "Trained agents and reference policies in the same worlds never seen; bars are means, whiskers "
@@ -32,7 +31,6 @@ class OracleShare(Figure[Evaluations]):
     """Whether trained agents are scored with greedy actions too."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of trained agents, sampled and greedy, and of reference policies."""
         for label in source.agents if self.variants else source.main_agents:
             yield score_row(source, label, "sampled", greedy=False)
             if self.greedy:
@@ -41,7 +39,6 @@ class OracleShare(Figure[Evaluations]):
             yield score_row(source, name, "reference")
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals above, share of the oracle below."""
         drawing, (above, below) = style.subplots(7.4, 5.0, 2, 1, sharex=True)
         shown = [row for row in rows if row["actions"] != "greedy"]
         labels = [row["agent"] for row in shown]
@@ -73,7 +70,6 @@ def score_row(source: Evaluations, label: str, actions: str, **options) -> Row:
 class StepsToGoal(Figure[Evaluations]):
     """Steps to the n-th goal, against the hand-coded agent and the oracle (paper, Figures 2e and 3e)."""
 
-    name: str = "steps_to_goal"
     title: str = "Steps to the n-th goal (paper, Figure 2e)"
     caption: str = (
         "Mean steps from one goal to the next, over the episodes that got so far; a line ends where fewer "
@@ -82,12 +78,10 @@ class StepsToGoal(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
 
     def table(self, source: Evaluations) -> Table:
-        """Steps to each goal of the main agents and of reference policies."""
         labels = (*source.main_agents, *self.references)
         return [row for label in labels for row in steps_rows(source.scores(label))]
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent."""
         drawing, axes = style.subplots(6.6, 3.6)
         for label, points in group_by([row for row in rows if row["goal"] <= MOST_GOALS], "agent").items():
             look = style.line_style(label, marker="o", markersize=3) | {"label": style.name_of(label)}

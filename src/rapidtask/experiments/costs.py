@@ -21,7 +21,6 @@ COST = "processor_ms_per_step"
 class LongerLives(Figure[Evaluations]):
     """Goals along long episodes (does the EPN stay at the oracle?), and the cost of a step (is it flat?)."""
 
-    name: str = "longer_lives"
     title: str = "Beyond the paper: longer lives"
     caption: str = (
         "The EPN, trained in episodes of 100 steps, in episodes of up to 6,400. Left: goals in each 100 "
@@ -36,7 +35,6 @@ class LongerLives(Figure[Evaluations]):
     window: int = 100
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Per length, goals against the oracle and the cost of a step; windows of the longest."""
         label = source.epn().label
         episodes = min(self.episodes, source.episodes)
         for memory, lengths in (("unique", self.lengths), ("all", self.lengths_all)):
@@ -67,7 +65,6 @@ class LongerLives(Figure[Evaluations]):
         }
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals along the longest lives, and cost against length."""
         lengths = values(rows, "episode_steps")
         drawing, (left, right) = style.subplots(7.6, 3.3, 1, 2)
         windows = where(rows, kind="window")
@@ -96,7 +93,6 @@ class LongerLives(Figure[Evaluations]):
 class Scalability(Figure[Evaluations]):
     """Score and cost of planners over all rows, over the k most recent, and over unique rows."""
 
-    name: str = "scalability"
     title: str = "Planning over all rows, over k, and over unique rows"
     caption: str = (
         "All-to-all and unique are the same weights with two forms of memory: one row per step, or one "
@@ -108,7 +104,6 @@ class Scalability(Figure[Evaluations]):
     timed_episodes: int = 64
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores and cost of the planners."""
         epn = source.epn()
         variants = [("all-to-all", epn, "all"), ("unique", epn, "unique")]
         for trained in source.agents.values():
@@ -129,7 +124,6 @@ class Scalability(Figure[Evaluations]):
             yield {**row, **columns(scores, f"{SHARE}±"), **cost}
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals, and cost."""
         drawing, (left, right) = style.subplots(8.6, 3.2, 1, 2)
         names = [row["planner"] for row in rows]
         for axes, column in ((left, GOALS), (right, COST)):

@@ -25,7 +25,6 @@ BELIEVED_STEPS = 1e9
 class TrainingCurves(Figure[Evaluations]):
     """Goals on held-out worlds while training, against steps and against minutes."""
 
-    name: str = "training_curves"
     title: str = "Learning the Memory&Planning Game (paper, Figure 2b)"
     caption: str = (
         "Goals per episode on held-out worlds while training, recipe `fast`, sampled actions: thin lines are "
@@ -38,7 +37,6 @@ class TrainingCurves(Figure[Evaluations]):
     """Whether variants of the agents are shown too."""
 
     def table(self, source: Evaluations) -> Table:
-        """Evaluations of the runs with recipe `fast`, and reference policies."""
         rows = curve_rows(source, ("fast",))
         if not rows:
             raise NotAvailable("no run with evaluations in its log; name some with --runs")
@@ -48,7 +46,6 @@ class TrainingCurves(Figure[Evaluations]):
         return rows + reference_rows(source, self.references)
 
     def plot(self, rows: Table) -> Drawing:
-        """Curves against steps and against minutes; agents that see pixels below those that see symbols."""
         groups = sorted({row["observations"] for row in rows if "observations" in row}, reverse=True)
         height = 0.5 + 3.2 * len(groups)
         options = {"sharey": True, "width_ratios": (1.15, 1), "squeeze": False}
@@ -70,7 +67,6 @@ class TrainingCurves(Figure[Evaluations]):
 class Recipes(Figure[Evaluations]):
     """Training curves of the EPN with the paper's recipe and the fast one."""
 
-    name: str = "recipes"
     title: str = "EPN: recipe `paper` beside recipe `fast`"
     caption: str = (
         "The same agent's goals per episode on held-out worlds against environment steps (logarithmic). "
@@ -82,7 +78,6 @@ class Recipes(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
 
     def table(self, source: Evaluations) -> Table:
-        """Evaluations of the all-to-all EPN's runs with both recipes, and reference policies."""
         labels = ("EPN", "EPN, recipe paper")
         rows = [row for row in curve_rows(source, ("fast", "paper")) if row["agent"] in labels]
         if not where(rows, recipe="paper"):
@@ -90,7 +85,6 @@ class Recipes(Figure[Evaluations]):
         return rows + reference_rows(source, self.references)
 
     def plot(self, rows: Table) -> Drawing:
-        """Both recipes against the logarithm of steps, up to the paper's."""
         drawing, axes = style.subplots(6.8, 3.6)
         draw_curves(axes, rows, "steps")
         least = min(row["steps"] for row in rows if "steps" in row)
@@ -112,7 +106,6 @@ class Recipes(Figure[Evaluations]):
 class ThinkingTime(Figure[Evaluations]):
     """Training curves of planners with more and fewer iterations, and what they end at."""
 
-    name: str = "thinking_time"
     title: str = "Planners trained with 1, 2 and 4 iterations (paper, Figure 4a)"
     caption: str = (
         "The EPN, symbols, recipe `fast`, trained on 5 intersections with as many planner iterations as its "
@@ -124,7 +117,6 @@ class ThinkingTime(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges", "edges-inverse", "oracle")
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Evaluations that the runs logged, with the end of each; and reference policies."""
         runs = [run for run in source.runs if self._counts(run)]
         if not runs:
             raise NotAvailable("no run of an EPN on streets with symbols among --runs")
@@ -161,7 +153,6 @@ class ThinkingTime(Figure[Evaluations]):
         )
 
     def plot(self, rows: Table) -> Drawing:
-        """Curves, and what they end at."""
         drawing, (left, right) = style.subplots(8.6, 3.6, 1, 2, width_ratios=(1.7, 1))
         draw_curves(left, [row for row in rows if row["kind"] != "end"], "steps", named=False)
         left.set(xlim=(0, None), ylabel="goals per episode")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,11 +29,14 @@ class NotAvailable(Exception):
 class Figure(ABC, Generic[Source]):
     """A figure; what it measures (sizes, numbers of episodes, reference policies) are its further fields."""
 
-    name: str
-    """Name of its files."""
     title: str
     caption: str
     """What is to be seen, and how it was measured."""
+
+    @property
+    def name(self) -> str:
+        """Name of its files: `StepsToGoal` writes steps_to_goal.csv."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
 
     @abstractmethod
     def table(self, source: Source) -> Iterable[Row]:

@@ -30,7 +30,6 @@ WORLD = MemoryPlanning()
 class Trajectory(Figure[Evaluations]):
     """The EPN's way to its first goals."""
 
-    name: str = "trajectory"
     title: str = "The first three tasks of an episode (paper, Figure 2d)"
     caption: str = (
         "The trained EPN in the first held-out world in which it completed enough tasks: where it began "
@@ -42,7 +41,6 @@ class Trajectory(Figure[Evaluations]):
     """Episodes to look for one with enough tasks in; the first that has them is shown."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Every step until the last of the goals."""
         trace = source.trace(source.epn().label, self.episodes)
         enough = np.flatnonzero(trace.completed.sum(axis=0) >= self.tasks)
         if not len(enough):
@@ -67,7 +65,6 @@ class Trajectory(Figure[Evaluations]):
             }
 
     def plot(self, rows: Table) -> Drawing:
-        """One grid per task."""
         drawing, parts = style.panels(rows, "task", 2.9, 3.1)
         discovered: dict[tuple[int, int], int] = {}
         for axes, steps in parts:
@@ -112,7 +109,6 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
 class LargerGrids(Figure[Evaluations]):
     """Share of the oracle on grids of other sizes than trained on, with symbols never met."""
 
-    name: str = "larger_grids"
     title: str = "Beyond the paper: grids of other sizes"
     caption: str = (
         "Share of the oracle in the last third of the episode, on grids from 3×3 to 6×6. Episodes last 100 "
@@ -124,7 +120,6 @@ class LargerGrids(Figure[Evaluations]):
     episodes: int = 500
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores per size of the EPNs and of reference policies."""
         epns = [a.label for a in source.agents.values() if a.kind == "epn" and a.config.recipe == "fast"]
         if not epns:
             raise NotAvailable(NO_EPN)
@@ -137,7 +132,6 @@ class LargerGrids(Figure[Evaluations]):
                 yield {**row, **columns(scores, f"{GOALS}±", f"{SHARE}±", "episodes")}
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent; the size of training is shaded."""
         drawing, axes = style.subplots(5.6, 3.4)
         style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE)
         sizes = values(rows, "size")
@@ -152,7 +146,6 @@ class LargerGrids(Figure[Evaluations]):
 class Exploration(Figure[Evaluations]):
     """How soon agents have seen all cells, against the best possible."""
 
-    name: str = "exploration"
     title: str = "Beyond the paper: what agents explore"
     caption: str = (
         "Mean number of different cells seen by each step of an episode. Best possible is one new cell per "
@@ -165,7 +158,6 @@ class Exploration(Figure[Evaluations]):
     """Steps that the drawing shows."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Cells seen by each step, and steps to see all of them."""
         if not source.agents:
             raise NotAvailable(NO_AGENT)
         cells = source.world.size**2
@@ -185,7 +177,6 @@ class Exploration(Figure[Evaluations]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent."""
         drawing, axes = style.subplots(6.4, 3.5)
         cells = max(16, round(max(array(rows, "cells_seen"))))
         best = [0, cells - 1, self.shown_steps], [1, cells, cells]

@@ -93,7 +93,6 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
 class AttentionKinds(Figure[Decodings]):
     """Shares of attention by what a row is to the row that looks at it."""
 
-    name: str = "attention_kinds"
     title: str = "What the planner looks at"
     caption: str = (
         "Share of a row's attention that goes to rows that go on from where it leads, that lead to where it "
@@ -106,7 +105,6 @@ class AttentionKinds(Figure[Decodings]):
     worlds: int = 32
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Shares per setting and iteration."""
         fresh = {(s.domain, s.name): s.agent for s in source.settings(origin=UNTRAINED)}
         for setting in source.settings():
             generator = np.random.default_rng(source.seed)
@@ -133,7 +131,6 @@ class AttentionKinds(Figure[Decodings]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """Stacked bars per iteration."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, ylabel="attention (%)")
         for axes, ours in parts:
             axes.grid(visible=False)
@@ -182,7 +179,6 @@ def watch_one(
 class GridAttention(Figure[Decodings]):
     """The torus, each cell in four triangles: the rows of its four moves."""
 
-    name: str = "grid_attention"
     title: str = "Where one row looks, on the torus"
     caption: str = (
         "Each cell holds four rows of the memory, one for each move, drawn as the triangle on that side. "
@@ -191,7 +187,6 @@ class GridAttention(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Attention to every row of the torus."""
         setting = source.settings("memory-planning")[-1]
         size = setting.worlds.size
         goal = central_cell(size)
@@ -213,7 +208,6 @@ class GridAttention(Figure[Decodings]):
             }
 
     def plot(self, rows: Table) -> Drawing:
-        """One torus per iteration."""
         drawing, parts = panel_per_iteration(rows, 7.4, 5.0)
         for axes, ours in parts:
             draw_triangles(axes, ours)
@@ -224,7 +218,6 @@ class GridAttention(Figure[Decodings]):
 class StreetAttention(Figure[Decodings]):
     """The street map in the colours of attention."""
 
-    name: str = "street_attention"
     title: str = "Where one row looks, on the street map"
     caption: str = (
         "The same neighbourhood and goal (star) as in the maps above. Colour: how much one row, a move "
@@ -233,7 +226,6 @@ class StreetAttention(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Attention to the rows that start at every state, all moves together."""
         setting = source.settings("streetlearn")[-1]
         streets = setting.test_worlds.sample()
         world, goal = choose_map(streets)
@@ -255,7 +247,6 @@ class StreetAttention(Figure[Decodings]):
             }
 
     def plot(self, rows: Table) -> Drawing:
-        """One map per iteration."""
         drawing, parts = panel_per_iteration(rows, 8.4, 5.4)
         for axes, ours in parts:
             (watched,) = where(ours, is_watched=1)

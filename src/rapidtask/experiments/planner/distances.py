@@ -33,7 +33,6 @@ SETTING_COLOURS = {
 class DecodingLoss(Figure[Decodings]):
     """Training loss of the distance decoders, for each number of planner iterations."""
 
-    name: str = "decoding_loss"
     title: str = "Decoding the distance to the goal: training loss (paper, supplementary figure a)"
     caption: str = (
         "The EPN is frozen and its policy network replaced by a decoder of the same size, trained to "
@@ -45,7 +44,6 @@ class DecodingLoss(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Loss along the training of each decoder."""
         for setting in source.settings():
             training = source.decoded(setting).training
             for (i, r, p), loss in np.ndenumerate(training.loss):
@@ -53,7 +51,6 @@ class DecodingLoss(Figure[Decodings]):
                 yield {**row, "update": int(training.update[p]), "training_loss": float(loss)}
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per setting."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
         for axes, ours in parts:
             for iterations, same in group_by(ours, "iterations").items():
@@ -74,7 +71,6 @@ class DecodingLoss(Figure[Decodings]):
 class DecodingAccuracy(Figure[Decodings]):
     """Accuracy of the decoded distance against the distance, per number of iterations (paper, Figure 4c)."""
 
-    name: str = "decoding_accuracy"
     title: str = "How far the planner sees (paper, Figure 4c)"
     caption: str = (
         "Share of states whose distance to the goal is decoded correctly, against that distance, in worlds "
@@ -84,12 +80,10 @@ class DecodingAccuracy(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Accuracy per distance, decoder seed and number of iterations."""
         for setting in source.settings():
             yield from accuracy_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per setting."""
         return accuracy_panels(rows, "setting", setting_title)
 
 
@@ -97,7 +91,6 @@ class DecodingAccuracy(Figure[Decodings]):
 class DecodingReach(Figure[Decodings]):
     """The distance at which decoding falls below 50%, and the loss, against the number of iterations."""
 
-    name: str = "decoding_reach"
     title: str = "What each iteration adds"
     caption: str = (
         "Left: cross-entropy of the decoded distance in new worlds. Right: the distance at which accuracy "
@@ -107,12 +100,10 @@ class DecodingReach(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Losses and reach per setting, number of iterations and decoder seed."""
         for setting in source.settings():
             yield from reach_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
-        """Loss and reach against iterations."""
         drawing, (left, right) = style.subplots(8.4, 3.4, 1, 2)
         shades = {domain: iter(colours) for domain, colours in SETTING_COLOURS.items()}
         for (domain, setting), ours in group_by(rows, "domain", "setting").items():
@@ -129,7 +120,6 @@ class DecodingReach(Figure[Decodings]):
 class Emergence(Figure[Decodings]):
     """The map that learning brought about, and no map: the same decoding of a trained and a fresh planner."""
 
-    name: str = "emergence"
     title: str = "What emerged: the same decoding of a trained planner and of a fresh one"
     caption: str = (
         "Accuracy of the decoded distance against the distance, in the worlds that agents were trained in, "
@@ -138,7 +128,6 @@ class Emergence(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Accuracy and reach of every planner there is, with what it is."""
         for domain in dict.fromkeys(setting.domain for setting in source.settings()):
             for origin in (TRAINED, UNTRAINED):
                 near = source.settings(domain, origin)[0]
@@ -152,7 +141,6 @@ class Emergence(Figure[Decodings]):
                     yield {**row, **{name: seed[name] for name in names}, **about}
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per domain and planner."""
         title = lambda row: f"{DOMAINS[row['domain']]}\n{row['map']}: {row['agent']}"  # noqa: E731
         return accuracy_panels(rows, "map", title, whiskers=False)
 

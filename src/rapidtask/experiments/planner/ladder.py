@@ -182,10 +182,9 @@ def list_jobs(source: LadderRuns, folder: Path) -> list[Job]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LadderFigure(Figure[LadderRuns]):
+class Ladder(Figure[LadderRuns]):
     """Bars of all rungs that have finished runs."""
 
-    name: str = "ladder"
     title: str = "From the paper's EPN to ours, one change at a time"
     caption: str = (
         "Memory&Planning Game, reward alone, equally many steps. Each bar of the ladder has the changes of "
@@ -197,7 +196,6 @@ class LadderFigure(Figure[LadderRuns]):
     )
 
     def table(self, source: LadderRuns) -> Table:
-        """One row per rung that has finished runs."""
         rows: Table = []
         for number, rung in enumerate(source.rungs, start=1):
             if not (runs := source.finished(rung)):
@@ -222,7 +220,6 @@ class LadderFigure(Figure[LadderRuns]):
         return rows
 
     def plot(self, rows: Table) -> Drawing:
-        """Horizontal bars, the paper's EPN on top, a gap below ours."""
         drawing = style.new_figure(7.4, 0.27 * len(rows) + 0.9)
         axes = drawing.subplots()
         style.quiet(axes, grid="x")
@@ -251,4 +248,4 @@ def _over_seeds(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     return {name: float(np.mean(values)), f"{name}_stderr": float(error), f"{name}_of_seeds": of_seeds}
 
 
-EXPERIMENT = Experiment("Results: the ladder", (LadderFigure(),), LadderRuns, "memory-planning")
+EXPERIMENT = Experiment("Results: the ladder", (Ladder(),), LadderRuns, "memory-planning")

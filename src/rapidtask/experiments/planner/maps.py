@@ -51,7 +51,6 @@ def decoded_rows(source: Decodings, domain: str, world: int, goal: int) -> Itera
 class GridMap(Figure[Decodings]):
     """The torus of the Memory&Planning Game."""
 
-    name: str = "grid_map"
     title: str = "The map in the planner, on the torus"
     caption: str = (
         "The largest torus that was decoded, with a fixed goal (star), after 1 to 6 planner iterations. "
@@ -60,7 +59,6 @@ class GridMap(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Every cell, after each number of iterations."""
         setting = source.settings("memory-planning")[-1]
         size = setting.worlds.size
         about = {"setting": setting.name, "map": setting.origin, "size": size}
@@ -69,7 +67,6 @@ class GridMap(Figure[Decodings]):
             yield {**about, "iterations": iterations, "x": x, "y": y, **columns}
 
     def plot(self, rows: Table) -> Drawing:
-        """Expected distances above, likelihoods below."""
         groups = group_by(rows, "iterations")
         drawing = style.new_figure(1.5 * (len(groups) + 1), 3.5)
         grid = drawing.subplots(2, len(groups) + 1)
@@ -113,7 +110,6 @@ def draw_cells(axes: Axes, rows: Table, column: str, colours: Colormap, norm: No
 class StreetLikelihood(Figure[Decodings]):
     """Street maps: the true distance, then one map for each number of iterations."""
 
-    name: str = "street_likelihood"
     title: str = "The map in the planner, on the street map (paper, Figure 4d)"
     caption: str = (
         "Likelihood that decoders give to the true distance of each state to a fixed goal, after 1 to 6 "
@@ -123,7 +119,6 @@ class StreetLikelihood(Figure[Decodings]):
     """What the maps show: `likelihood_of_truth` or `expected_distance`."""
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Every state of the neighbourhood, after each number of iterations."""
         setting = source.settings("streetlearn")[-1]
         streets = setting.test_worlds.sample()
         world, goal = choose_map(streets)
@@ -134,7 +129,6 @@ class StreetLikelihood(Figure[Decodings]):
             yield {**about, **place, **columns, "half_street": lines[state]}
 
     def plot(self, rows: Table) -> Drawing:
-        """Truth and six maps, with the scales in the last panel."""
         drawing = style.new_figure(9.6, 5.4)
         grid = drawing.subplots(2, 4).ravel()
         groups = group_by(rows, "iterations")
@@ -160,7 +154,6 @@ class StreetLikelihood(Figure[Decodings]):
 class StreetDistance(StreetLikelihood):
     """The same maps with the expected distance."""
 
-    name: str = "street_distance"
     title: str = "The decoded distances on the street map (paper, supplementary figure b)"
     caption: str = (
         "Distance to the goal that decoders expect of each state, after 1 to 6 planner iterations, beside "

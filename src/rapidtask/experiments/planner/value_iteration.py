@@ -19,7 +19,6 @@ from rapidtask.experiments.tables import array, group_by, values
 class ValueIteration(Figure[Decodings]):
     """Iterations of the planner against sweeps of value iteration."""
 
-    name: str = "value_iteration"
     title: str = "Agreement with value iteration"
     caption: str = (
         "Correlation, over the states of a map and averaged over maps and decoder seeds, of the decoded "
@@ -31,7 +30,6 @@ class ValueIteration(Figure[Decodings]):
     sweeps: int = 10
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Agreement for every pair of iterations and sweeps."""
         for setting in source.settings():
             decoded = source.decoded(setting)
             for sweeps in range(min(self.sweeps, int(decoded.test.distance.max())) + 1):
@@ -40,7 +38,6 @@ class ValueIteration(Figure[Decodings]):
                     yield {**row, "correlation": float(correlation)}
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per setting."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, ylabel="planner iterations")
         for axes, ours in parts:
             axes.grid(visible=False)

@@ -41,7 +41,6 @@ class PicturedTable(list[dict[str, Any]]):
 class Neighbourhoods(Figure[Evaluations]):
     """Graphs of sampled neighbourhoods, and views in the first."""
 
-    name: str = "neighbourhoods"
     title: str = "Neighbourhoods of the held-out city, and views in one (paper, Figure 3a, b)"
     caption: str = (
         "Above: neighbourhoods of 5, 7 and 9 intersections as connectivity graphs, the first that the seed "
@@ -52,7 +51,6 @@ class Neighbourhoods(Figure[Evaluations]):
     intersections: tuple[int, ...] = (5, 7, 9)
 
     def table(self, source: Evaluations) -> PicturedTable:
-        """Every state of the neighbourhoods: its node, the street it faces, and the number of its view."""
         rows: Table = []
         views = np.zeros((0, 84, 84, 3), np.uint8)
         city = source.world.sample().places.cities[0]
@@ -81,7 +79,6 @@ class Neighbourhoods(Figure[Evaluations]):
         return PicturedTable(rows, views, street_ends(city))
 
     def plot(self, rows: Table) -> Drawing:
-        """Graphs above, views below."""
         assert isinstance(rows, PicturedTable)
         drawing = style.new_figure(9.0, 5.0)
         above, below = drawing.subfigures(2, 1, height_ratios=(2.6, 1))  # pyright: ignore
@@ -122,7 +119,6 @@ def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
 class OtherCities(Figure[Evaluations]):
     """Share of the oracle, city by city."""
 
-    name: str = "other_cities"
     title: str = "Beyond the paper: in every city at hand"
     caption: str = (
         "Share of the oracle in the last third, 5 intersections, 200 steps, in neighbourhoods of one city at "
@@ -136,7 +132,6 @@ class OtherCities(Figure[Evaluations]):
     """Names of the cities; all at hand, if None."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of the agents that see symbols, per city."""
         agents = main_symbol_agents(source)
         if not agents:
             raise NotAvailable(NO_AGENT)
@@ -154,7 +149,6 @@ class OtherCities(Figure[Evaluations]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """One line of points per city, best share of the EPN first."""
         first = where(rows, agent=rows[0]["agent"])
         order = sorted(first, key=lambda row: (row["trained_on"], row["origin"], -row[SHARE]))
         names = [row["city"] for row in order]

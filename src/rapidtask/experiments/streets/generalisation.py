@@ -91,7 +91,6 @@ def share_panels(
 class MoreIntersections(Figure[Evaluations]):
     """Trained on 5 intersections, evaluated on 5, 7 and 9, with 1, 2 and 4 iterations (paper, Figure 4b)."""
 
-    name: str = "more_intersections"
     title: str = "Trained on 5 intersections, evaluated on 5, 7 and 9 (paper, Figure 4b)"
     caption: str = (
         "EPNs trained and evaluated with the same number of planner iterations, in neighbourhoods of the "
@@ -102,7 +101,6 @@ class MoreIntersections(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of every seed per number of intersections: EPNs that see symbols, those that see pixels."""
         agents = epns(source)
         try:
             agents += epns(source, "pixels")
@@ -117,7 +115,6 @@ class MoreIntersections(Figure[Evaluations]):
                 yield {"line": name, **score_row(source, name, world)}
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals on the left, share of the oracle on the right."""
         drawing, panels = style.subplots(8.4, 3.7, 1, 2)
         for axes, column in zip(panels, (GOALS, SHARE), strict=True):
             shown = [row for row in rows if column == GOALS or row["agent"] != "oracle"]
@@ -132,7 +129,6 @@ class MoreIntersections(Figure[Evaluations]):
 class MoreIterations(Figure[Evaluations]):
     """More thinking than trained for: planner iterations changed at evaluation."""
 
-    name: str = "more_iterations"
     title: str = "Beyond the paper: more planner iterations than trained with"
     caption: str = (
         "The same weights evaluated with 1 to 8 planner iterations; a ring marks the number trained with. "
@@ -145,7 +141,6 @@ class MoreIterations(Figure[Evaluations]):
     episodes: int = 300
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of each EPN per number of iterations and of intersections."""
         for intersections in self.intersections:
             world = replace(source.world, num_intersections=intersections)
             for epn in epns(source):
@@ -156,7 +151,6 @@ class MoreIterations(Figure[Evaluations]):
                     yield {**notes, **row}
 
     def plot(self, rows: Table) -> Drawing:
-        """Share of the oracle against iterations, a panel per size; rings at what was trained with."""
         title = lambda row: f"{row['intersections']} intersections"  # noqa: E731
         drawing, parts = share_panels(rows, "intersections", "iterations", (4.2, 3.7), title)
         for axes, ours in parts:
@@ -171,7 +165,6 @@ class MoreIterations(Figure[Evaluations]):
 class LargerMaps(Figure[Evaluations]):
     """Maps several times as large as trained on, in episodes as long as trained on and longer ones."""
 
-    name: str = "larger_maps"
     title: str = "Beyond the paper: maps of 12, 16 and 24 intersections"
     caption: str = (
         "Agents trained on 5 intersections and 200 steps, in larger neighbourhoods of the held-out city. "
@@ -186,7 +179,6 @@ class LargerMaps(Figure[Evaluations]):
     episodes: int = 200
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores per number of intersections and length of episodes."""
         epn = source.epn()
         trained = epn.config.agent.iterations
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
@@ -204,7 +196,6 @@ class LargerMaps(Figure[Evaluations]):
                     yield {"line": name, "time": time, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
-        """Share of the oracle against the number of intersections, a panel per length of episodes."""
         titles = {
             "fixed": f"{min(row['episode_steps'] for row in rows)} steps",
             "per intersection": f"{self.steps_per_intersection} steps per intersection",
@@ -216,7 +207,6 @@ class LargerMaps(Figure[Evaluations]):
 class IntermediateNodes(Figure[Evaluations]):
     """Streets walked node by node, not from crossing to crossing: the paper's test of jumpy planning."""
 
-    name: str = "intermediate_nodes"
     title: str = "Beyond the paper: intermediate nodes kept"
     caption: str = (
         "The EPN was trained in worlds where moving forward leads to the next crossing. Here every node on "
@@ -232,7 +222,6 @@ class IntermediateNodes(Figure[Evaluations]):
     episodes: int = 100
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores with and without intermediate nodes."""
         epn = source.epn()
         trained = epn.config.agent.iterations
         for length in self.lengths:
@@ -246,7 +235,6 @@ class IntermediateNodes(Figure[Evaluations]):
                     yield {**notes, "iterations": None, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
-        """A panel per length of episodes."""
         name = "EPN, intermediate nodes {}"
         colours = {name.format("left out"): style.colour_of("EPN"), name.format("kept"): "#be185d"}
         tried = [
