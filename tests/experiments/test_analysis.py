@@ -94,7 +94,7 @@ def test_summaries_are_what_the_policy_network_is_given(worlds, agent):
     def both(summary):
         """Logits of the policy network on summaries of two iterations, and the agent's own."""
         for iterations in (1, 4):
-            given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
+            given = jnp.concatenate([summary[iterations - 1], inputs.places], axis=1)
             hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
             features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
             # The same weights: none depends on how long the agent plans.
@@ -165,7 +165,8 @@ def planner_that_sees(distance: np.ndarray) -> Inputs:
     seen = np.minimum(distance, 1 + np.arange(1, ITERATIONS + 1)[:, None])
     summary = np.eye(16, dtype=np.float32)[seen]
     noise = generator.normal(0, 1, (len(distance), 4)).astype(np.float32)
-    return Inputs(summary, noise, noise, (distance == 0).astype(np.float32), distance)
+    places = np.concatenate([noise, noise], axis=1)
+    return Inputs(summary, places, (distance == 0).astype(np.float32), distance)
 
 
 @pytest.fixture(scope="module")

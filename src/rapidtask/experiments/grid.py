@@ -65,7 +65,7 @@ class Trajectory(Figure[Evaluations]):
             }
 
     def plot(self, rows: Table) -> Drawing:
-        drawing, parts = style.panels(rows, "task", 2.9, 3.1)
+        drawing, parts = style.panels(rows, ["task"], 2.9, 3.1)
         discovered: dict[tuple[int, int], int] = {}
         for axes, steps in parts:
             for row in steps:
@@ -133,7 +133,7 @@ class LargerGrids(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         drawing, axes = style.subplots(5.6, 3.4)
-        style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE)
+        style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE, line="agent")
         sizes = values(rows, "size")
         axes.set(ylabel=style.Y_LABELS[SHARE], xlabel="grid")
         axes.set_xticks(sizes, [f"{size}×{size}" for size in sizes])

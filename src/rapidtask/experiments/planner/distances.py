@@ -53,15 +53,12 @@ class DecodingLoss(Figure[Decodings]):
     def plot(self, rows: Table) -> Drawing:
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
         for axes, ours in parts:
+            updates = values(ours, "update")
             for iterations, same in group_by(ours, "iterations").items():
                 colour = style.iteration_colour(iterations)
-                seeds = group_by(same, "decoder_seed").values()
-                curves = [array(seed, "training_loss") for seed in seeds]
-                updates = values(same, "update")
-                for curve in curves:
-                    axes.plot(updates, curve, color=colour, lw=0.6, alpha=0.5)
-                mean = np.mean(curves, axis=0)
-                axes.plot(updates, mean, color=colour, lw=1.8, label=style.plural(iterations))
+                curves = array(same, "training_loss").reshape(-1, len(updates)).T  # a column for each seed
+                axes.plot(updates, curves, color=colour, lw=0.6, alpha=0.5)
+                axes.plot(updates, curves.mean(1), color=colour, lw=1.8, label=style.plural(iterations))
             axes.set(title=setting_title(ours[0]), xlabel="updates", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=6)
         return drawing
@@ -134,7 +131,7 @@ class Emergence(Figure[Decodings]):
                 decoded, run = source.decoded(near), near.trained
                 reached = group_by(reach_rows(near, decoded), "iterations", "decoder_seed")
                 agent = f"recipe {run.config.recipe}, {run.steps / 1e6:.2g}M steps"
-                about = {"agent": agent if origin == TRAINED else "fresh weights", "source": run.source}
+                about = {"agent": agent if origin == TRAINED else run.source, "source": run.source}
                 for row in accuracy_rows(near, decoded):
                     (seed,) = reached[row["iterations"], row["decoder_seed"]]
                     names = ("test_loss", "below_half_at_distance", "falls_below_half")
@@ -148,17 +145,11 @@ class Emergence(Figure[Decodings]):
 def accuracy_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     """Accuracy in one setting."""
     for distance in decoded.distances:
-        likelihood = decoded.likelihood(distance)
+        likelihood, pairs = decoded.likelihood(distance), int((decoded.test.distance == distance).sum())
         for (i, r), accuracy in np.ndenumerate(decoded.accuracy(distance)):
-            yield {
-                **setting.columns,
-                "iterations": i + 1,
-                "decoder_seed": r,
-                "distance": distance,
-                "accuracy": float(accuracy),
-                "likelihood_of_truth": float(likelihood[i, r]),
-                "pairs": int((decoded.test.distance == distance).sum()),
-            }
+            place = {"iterations": i + 1, "decoder_seed": r, "distance": distance}
+            found = {"accuracy": float(accuracy), "likelihood_of_truth": float(likelihood[i, r])}
+            yield {**setting.columns, **place, **found, "pairs": pairs}
 
 
 def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
@@ -202,14 +193,14 @@ def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whis
     for axes, panel in parts:
         axes.axhline(50, color="#9ca3af", lw=1, ls=":")
         for iterations, ours in group_by(panel, "iterations").items():
-            distances = group_by(ours, "distance")
-            accuracy = [100 * array(seeds, "accuracy") for seeds in distances.values()]
-            means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
+            distances = values(ours, "distance")
+            accuracy = 100 * array(ours, "accuracy").reshape(len(distances), -1)  # a column for each seed
+            means, low, high = accuracy.mean(1), accuracy.min(1), accuracy.max(1)
             # Rounding makes equal ones differ.
             errors = np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None
             look = {"color": style.iteration_colour(iterations), "label": style.plural(iterations)}
             marks = {"lw": 1.6, "elinewidth": 0.8, "marker": "o", "markersize": 2.6}
-            axes.errorbar(list(distances), means, errors, **look, **marks)
+            axes.errorbar(distances, means, errors, **look, **marks)
         axes.set(title=title(panel[0]), xlabel="distance to the goal (moves)", ylim=(0, 104))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     style.shared_legend(drawing, where="lower", ncols=6)

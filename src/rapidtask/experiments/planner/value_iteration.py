@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
 from rapidtask.experiments.planner.decodings import Decoded, Decodings, setting_title
-from rapidtask.experiments.tables import array, group_by, values
+from rapidtask.experiments.tables import array, values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +38,12 @@ class ValueIteration(Figure[Decodings]):
                     yield {**row, "correlation": float(correlation)}
 
     def plot(self, rows: Table) -> Drawing:
-        drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, ylabel="planner iterations")
+        options = {"ylabel": "planner iterations", "grid": ""}
+        drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, **options)
         for axes, ours in parts:
-            axes.grid(visible=False)
             iterations, sweeps = values(ours, "iterations"), values(ours, "sweeps")
-            cells = group_by(ours, "iterations", "sweeps")
-            means = np.asarray(
-                [[array(cells[i, k], "correlation").mean() for k in sweeps] for i in iterations]
-            )
+            correlation = array(ours, "correlation").reshape(len(sweeps), len(iterations), -1)
+            means = correlation.mean(axis=-1).T  # over decoder seeds
             axes.imshow(means, cmap=style.LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
             for (y, x), mean in np.ndenumerate(means):
                 colour = "white" if mean > 0.72 else style.INK
@@ -56,8 +54,8 @@ class ValueIteration(Figure[Decodings]):
             for y, x in enumerate(means.argmax(axis=1)):
                 look = {"fill": False, "ec": "#111827", "lw": 1.3}
                 axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **look))
-            axes.set_xticks(range(len(sweeps)), [str(k) for k in sweeps])
-            axes.set_yticks(range(len(iterations)), [str(i) for i in iterations])
+            axes.set_xticks(range(len(sweeps)), map(str, sweeps))
+            axes.set_yticks(range(len(iterations)), map(str, iterations))
             axes.set(title=setting_title(ours[0]), xlabel="sweeps of value iteration")
         return drawing
 

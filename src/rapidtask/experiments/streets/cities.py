@@ -80,7 +80,7 @@ class Neighbourhoods(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         assert isinstance(rows, PicturedTable)
-        drawing = style.new_figure(9.0, 5.0)
+        drawing = Drawing(figsize=(9.0, 5.0), layout="constrained")
         above, below = drawing.subfigures(2, 1, height_ratios=(2.6, 1))  # pyright: ignore
         for axes, size in zip(above.subplots(1, len(self.intersections)), self.intersections, strict=True):
             draw_graph(axes, where(rows, intersections=size), rows.around)
@@ -153,21 +153,19 @@ class OtherCities(Figure[Evaluations]):
         order = sorted(first, key=lambda row: (row["trained_on"], row["origin"], -row[SHARE]))
         names = [row["city"] for row in order]
         rows = sorted(rows, key=lambda row: names.index(row["city"]))
-        drawing, axes = style.subplots(7.0, 1.1 + 0.22 * len(names))
+        drawing, axes = style.subplots(7.0, 1.1 + 0.22 * len(names), grid="both")
         for label, ours in group_by([row for row in rows if row["agent"] != "oracle"], "agent").items():
             marker, size = ("|", 8) if label in POLICIES else ("o", 5)
-            look = {"color": style.colour_of(label), "marker": marker, "markersize": size, "elinewidth": 1}
+            look = {"color": style.colour_of(label), "label": style.name_of(label), "ls": "none"}
+            marks = {"marker": marker, "markersize": size, "elinewidth": 1}
             shares, errors = 100 * array(ours, SHARE), 100 * array(ours, f"{SHARE}_stderr")
-            axes.errorbar(
-                shares, range(len(names)), xerr=errors, ls="none", label=style.name_of(label), **look
-            )
+            axes.errorbar(shares, range(len(names)), xerr=errors, **look, **marks)
         axes.set_yticks(range(len(names)), names)
         for tick, row in zip(axes.get_yticklabels(), order, strict=True):
             tick.set_fontweight("normal" if row["trained_on"] else "bold")
             tick.set_color(style.FAINT if row["origin"] == "generated" else style.INK)
         axes.invert_yaxis()
         axes.set(xlabel=style.Y_LABELS[SHARE], xlim=(0, 104))
-        style.quiet(axes, grid="both")
         style.shared_legend(drawing, ncols=6)
         return drawing
 
