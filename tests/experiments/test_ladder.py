@@ -144,7 +144,7 @@ def test_runs_are_told_by_their_options(tmp_path):
 
 def test_a_missing_rung_is_named(tmp_path):
     with pytest.raises(NotAvailable, match="no finished runs of 200 steps"):
-        Ladder().table(tiny_runs())
+        list(Ladder().table(tiny_runs()))
     write_run(tmp_path / "x", tiny_runs().config(TINY[0], seed=1))
     found = tiny_runs(read_runs([tmp_path], "memory-planning"))
     assert found.how == '8 episodes per run; no finished runs of: "no planner"'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,20 +15,23 @@ from rapidtask.experiments.tables import array, group_by, where
 
 CURVE_POINTS = 200
 """Places at which the mean of seeds is taken."""
+WHILE_TRAINING = (
+    "while training, recipe `fast`, sampled actions: thin lines are seeds, thick lines their mean, a dot the "
+    "end of the longest run. Left against environment steps, right against minutes on this machine, "
+    "compilation left out. Dashed: reference policies."
+)
+"""What both experiments show of training."""
 BELIEVED_STEPS = 1e9
 """Order of magnitude of the paper's training; believed, not measured."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingCurves(Figure[Evaluations]):
     """Goals on held-out worlds while training, against steps and against minutes."""
 
     title: str = "Learning the Memory&Planning Game (paper, Figure 2b)"
     caption: str = (
-        "Goals per episode on held-out worlds while training, recipe `fast`, sampled actions: thin lines are "
-        "seeds, thick lines their mean, a dot the end of the longest run. Left against environment steps, "
-        "right against minutes on this machine, compilation left out. Dashed: reference policies. The "
-        "paper's agents trained for a number of steps believed to be of order 10⁹."
+        f"Goals per episode on held-out worlds {WHILE_TRAINING} The paper's agents trained for a number of "
+        "steps believed to be of order 10⁹."
     )
     references: tuple[str, ...] = ("within-task", "edges", "edges-inverse", "hand-coded", "oracle")
     variants: bool = True
@@ -59,7 +61,6 @@ class TrainingCurves(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipes(Figure[Evaluations]):
     """Training curves of the EPN with the paper's recipe and the fast one."""
 
@@ -96,7 +97,6 @@ class Recipes(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class ThinkingTime(Figure[Evaluations]):
     """Training curves of planners with more and fewer iterations, and what they end at."""
 

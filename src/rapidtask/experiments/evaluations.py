@@ -133,7 +133,7 @@ class Evaluations:
         try:
             self.policy(label, self.world_of(label, world), new_symbols=True)
         except InputError as error:
-            self.say(f"{label}: left out at {describe(world)}: {error}")
+            self.say(f"{label}: left out: {error}")
             return False
         return True
 
@@ -142,7 +142,11 @@ class Evaluations:
         world, episodes = self.world_of(name, world), self._episodes(name, episodes)
         key = (name, world, episodes, tuple(sorted(options.items())))
         if key not in self._completed:
-            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
+            if isinstance(world, StreetLearn):
+                where = f"{world.city}, {world.neighbourhoods.intersections} intersections"
+            else:
+                where = f"{world.size}×{world.size}"
+            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {where}")
             policy = self.policy(name, world, **options)
             self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
         return self._completed[key]
@@ -160,12 +164,9 @@ class Evaluations:
         return play(world.make(), self.policy(name, world), episodes, self.seed)
 
     def time_episodes(self, name: str, world: Any, episodes: int, **options) -> tuple[np.ndarray, dict]:
-        """Play episodes in one batch, compiled beforehand.
+        """Whether each step completed a task, `[T, E]`, and milliseconds per step and environment as columns.
 
         Processor time, summed over threads, hardly depends on what else the machine does; the clock does.
-
-        Returns:
-            Whether each step completed a task, `[T, E]`; milliseconds per step and environment as columns.
         """
         environment, policy = world.make(), self.policy(name, world, **options)
         keys = episode_keys(self.seed, episodes)
@@ -196,13 +197,6 @@ def columns(scores: Scores, *names: str) -> dict[str, Any]:
         if plain != name:
             found[f"{plain}_stderr"] = getattr(scores, f"{plain}_stderr")
     return found
-
-
-def describe(world: Any) -> str:
-    """A world in a few words."""
-    if not isinstance(world, StreetLearn):
-        return f"{world.size}×{world.size}"
-    return f"{world.city}, {world.neighbourhoods.intersections} intersections"
 
 
 def gather(runs: Sequence[LoggedRun], *, shipped: bool = True, **settings: Any) -> Evaluations:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,7 +26,6 @@ WORLD = MemoryPlanning()
 """Where agents are compared."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Trajectory(Figure[Evaluations]):
     """The EPN's way to its first goals."""
 
@@ -48,18 +47,15 @@ class Trajectory(Figure[Evaluations]):
         episode, size = int(enough[0]), source.world.size
         completed = trace.completed[:, episode].astype(int)
         tasks = 1 + np.cumsum(completed) - completed
+        (x, y), (goal_x, goal_y) = (cell_of(part[:, episode], size) for part in (trace.state, trace.goal))
         for step in range(int((tasks <= self.tasks).sum())):
-            x, y = cell_of(int(trace.state[step, episode]), size)
-            goal_x, goal_y = cell_of(int(trace.goal[step, episode]), size)
+            place = {"x": x[step], "y": y[step], "goal_x": goal_x[step], "goal_y": goal_y[step]}
             yield {
                 "episode": episode,
                 "size": size,
                 "task": int(tasks[step]),
                 "step": step + 1,
-                "x": x,
-                "y": y,
-                "goal_x": goal_x,
-                "goal_y": goal_y,
+                **{name: int(value) for name, value in place.items()},
                 "action": ACTIONS[int(trace.action[step, episode])],
                 "completed": int(completed[step]),
             }
@@ -105,7 +101,6 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
         axes.plot(last["x"], last["y"], "*", **star)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerGrids(Figure[Evaluations]):
     """Share of the oracle on grids of other sizes than trained on, with symbols never met."""
 
@@ -142,7 +137,6 @@ class LargerGrids(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Exploration(Figure[Evaluations]):
     """How soon agents have seen all cells, against the best possible."""
 
@@ -184,9 +178,8 @@ class Exploration(Figure[Evaluations]):
         for label, points in group_by([r for r in rows if r["step"] <= self.shown_steps], "agent").items():
             median = points[-1]["median_steps_to_see_all"]
             shown = style.name_of(label) + (f" (all by step {median:.0f})" if median is not None else "")
-            axes.plot(
-                array(points, "step"), array(points, "cells_seen"), **style.line_style(label), label=shown
-            )
+            look = style.line_style(label) | {"label": shown}
+            axes.plot(array(points, "step"), array(points, "cells_seen"), **look)
         axes.set(xlabel="step of the episode", ylabel="different cells seen")
         axes.set(xlim=(0, self.shown_steps), ylim=(0, cells + 0.6))
         axes.legend(loc="lower right", title="median", title_fontsize=8)

@@ -185,16 +185,18 @@ def draw_lines(axes: Axes, rows: Table, x: str, y: str, *, line: str = "line") -
     """Means over seeds of `SHARE` or `GOALS`, one line for each value of a column."""
     for label, ours in group_by(rows, line).items():
         points = group_by(ours, x).items()
-        means = sorted((place, *mean_over_seeds(same, y, FACTORS[y])) for place, same in points)
+        points = sorted((place, *mean_over_seeds(same, y, FACTORS[y])) for place, same in points)
+        places, means, errors = zip(*points, strict=True)
         seeds = len({row.get("source") for row in ours})
         shown = name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else "")
         look = line_style(ours[0]["agent"], marker="o", markersize=4.5) | {"color": colour_of(label)}
-        axes.errorbar(*zip(*means, strict=True), label=shown, **look)
+        axes.errorbar(places, means, errors, label=shown, **look)
     axes.set_ylim(0, 106) if y == SHARE else axes.set_ylim(bottom=0)
 
 
-def draw_band(axes: Axes, x: np.ndarray, y: np.ndarray, error: np.ndarray, **look) -> None:
+def draw_band(axes: Axes, rows: Table, x_column: str, y_column: str, **look) -> None:
     """A line, and two standard errors around it shaded."""
+    x, y, error = (array(rows, name) for name in (x_column, y_column, f"{y_column}_stderr"))
     axes.plot(x, y, **look)
     axes.fill_between(x, y - 2 * error, y + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
 

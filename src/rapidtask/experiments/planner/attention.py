@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -37,7 +36,6 @@ KINDS = {
 }
 """What a row may be to the row that looks at it, and its colour; "itself" counts before all others, then the
 first that holds."""
-BLACK = "#111827"
 FROM_GOAL = 3
 """How far from the goal the row starts that is watched, if the map is so large."""
 TOP = 0.5
@@ -77,7 +75,6 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
     return {kind: used & (first == names.index(kind)) for kind in KINDS}
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionKinds(Figure[Decodings]):
     """Shares of attention by what a row is to the row that looks at it."""
 
@@ -99,7 +96,6 @@ class AttentionKinds(Figure[Decodings]):
             situations = sample_situations(setting.tested_in, self.worlds, generator)
             memory = situations.memories(int(situations.num_rows.max()))
             used = np.asarray(memory.mask)
-
             evenly = np.where(used, 1 / used.sum(axis=1, keepdims=True), 0.0)
             shares = {"even": np.repeat(evenly[:, None, :], used.shape[1], axis=1)}
             shares["fresh"] = look(fresh[setting.domain, setting.name], situations, memory, 1)[0]
@@ -119,7 +115,7 @@ class AttentionKinds(Figure[Decodings]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        options = {"ylabel": "attention (%)", "grid": ""}
+        black, options = style.colour_of("oracle"), {"ylabel": "attention (%)", "grid": ""}
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, **options)
         for axes, ours in parts:
             places, floor = np.arange(len(ours)), np.zeros(len(ours))
@@ -129,8 +125,8 @@ class AttentionKinds(Figure[Decodings]):
                 floor += heights
             evenly, _, *best = 100 * array(ours, "best of those that go on")
             label = "of those that go on, on the best"
-            axes.plot(places[2:], best, "o-", color=BLACK, ms=3.2, lw=1.3, label=label)
-            axes.axhline(evenly, color=BLACK, lw=1, ls=":")
+            axes.plot(places[2:], best, "o-", color=black, ms=3.2, lw=1.3, label=label)
+            axes.axhline(evenly, color=black, lw=1, ls=":")
             axes.set_xticks(places, [row["iteration"] for row in ours])
             axes.tick_params(axis="x", labelsize=7)
             axes.set(title=setting_title(ours[0]), xlabel="iteration", ylim=(0, 100))
@@ -142,9 +138,8 @@ def brings_closest(situations: Situations) -> Bool[np.ndarray, "B N"]:
     """Rows whose move leads as close to the goal as any from the same state."""
     world = situations.world
     reached = np.asarray(situations.worlds.next_state)[world, :, : situations.num_moves]  # [B, S, M]
-    to_goal = np.asarray(situations.worlds.distance)[
-        world[:, None, None], reached, situations.goal[:, None, None]
-    ]
+    distance = np.asarray(situations.worlds.distance)[world, :, situations.goal]  # [B, S]
+    to_goal = np.take_along_axis(distance[..., None], reached, axis=1)
     closest = to_goal == to_goal.min(axis=-1, keepdims=True)
     return closest.reshape(len(world), -1)[:, : int(situations.num_rows.max())]
 
@@ -161,7 +156,6 @@ def watch_one(drawn: DrawnMap) -> tuple[int, int, Float[np.ndarray, "I S M"]]:
     return state, move, weights[:, 0, state * num_moves + move].reshape(ITERATIONS, -1, num_moves)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GridAttention(Figure[Decodings]):
     """The torus, each cell in four triangles: the rows of its four moves."""
 
@@ -192,14 +186,13 @@ class GridAttention(Figure[Decodings]):
                 corners[1:] *= 0.46
                 colour = style.ATTENTION(min(1.0, row["attention"] / TOP))
                 edge, width = (style.INK, 1.6) if row["is_watched"] else ("white", 0.4)
-                look = {"fc": colour, "ec": edge, "lw": width, "zorder": 2 + row["is_watched"]}
-                axes.add_patch(Polygon(middle + corners, **look))
+                drawn = {"fc": colour, "ec": edge, "lw": width, "zorder": 2 + row["is_watched"]}
+                axes.add_patch(Polygon(middle + corners, **drawn))
                 if row["is_goal"] and row["move"] == 0:
                     axes.plot(*middle, "*", ms=11, color=style.GOAL, mec="white", mew=0.8, zorder=4)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetAttention(Figure[Decodings]):
     """The street map in the colours of attention."""
 

@@ -41,6 +41,10 @@ class Inputs(eqx.Module):
     distance: Int[np.ndarray, " K"]
     """Fewest moves to the goal: what is to be decoded."""
 
+    def scaled(self, mean: Float[np.ndarray, "I 1 D"], scale: Float[np.ndarray, "I 1 D"]) -> Inputs:
+        """The same with other summaries."""
+        return replace(self, summary=(self.summary - mean) / scale)
+
 
 @eqx.filter_jit
 def plan_and_summarise(agent: EPN, memory: Memory, timestep: TimeStep) -> Float[Array, "I B D"]:
@@ -91,31 +95,21 @@ class Decoder(eqx.Module):
         return self.classes(jax.nn.relu(second(hidden)))
 
 
-class Decoders(eqx.Module):
-    """Decoders of every iteration and seed, and the scale they see summaries at."""
+@dataclass(frozen=True, eq=False)
+class Decoders:
+    """Decoders of every iteration and seed, and how their training went."""
 
     decoders: Decoder
     """All of them: every array has leading axes of iterations and seeds, `[I, R, …]`."""
-    mean: Float[np.ndarray, "I 1 D"]
-    scale: Float[np.ndarray, "I 1 D"]
-
-    def scaled(self, inputs: Inputs) -> Inputs:
-        """Inputs as they are seen."""
-        return replace(inputs, summary=(inputs.summary - self.mean) / self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Decoders, and how their training went."""
-
-    decoders: Decoders
+    scale: tuple[Float[np.ndarray, "I 1 D"], Float[np.ndarray, "I 1 D"]]
+    """Mean and standard deviation that they see summaries at."""
     update: Int[np.ndarray, " P"]
     """Updates after which the curve has points."""
     loss: Float[np.ndarray, "I R P"]
     """Mean cross-entropy of the minibatches up to there."""
 
 
-def train_decoders(inputs: Inputs, num_classes: int, *, seed: int, num_seeds: int, updates: int) -> Training:
+def train_decoders(inputs: Inputs, num_classes: int, *, seed: int, num_seeds: int, updates: int) -> Decoders:
     """Train decoders of all iterations and seeds side by side.
 
     Seeds differ in their first weights and in the order of situations; decoders of one seed start alike at
@@ -125,15 +119,13 @@ def train_decoders(inputs: Inputs, num_classes: int, *, seed: int, num_seeds: in
     seed_keys = jax.random.split(jax.random.key(seed), num_seeds)
     make = jax.vmap(lambda key: Decoder(*sizes, key))
     decoders = jax.vmap(lambda _: make(seed_keys))(jnp.arange(len(inputs.summary)))
-    mean, std = (f(inputs.summary, axis=1, keepdims=True) for f in (np.mean, np.std))
-    untrained = Decoders(decoders, mean, std + 1e-6)
-    shown = replace(untrained.scaled(inputs), distance=np.minimum(inputs.distance, num_classes - 1))
+    scale = inputs.summary.mean(1, keepdims=True), inputs.summary.std(1, keepdims=True) + 1e-6
+    shown = replace(inputs.scaled(*scale), distance=np.minimum(inputs.distance, num_classes - 1))
     losses, decoders = _train(decoders, shown, seed_keys, updates)
     each = max(1, updates // CURVE_POINTS)
     kept = np.asarray(losses)[: updates // each * each]
     curve = kept.reshape(-1, each, *kept.shape[1:]).mean(axis=1)
-    update = each * np.arange(1, len(curve) + 1)
-    return Training(replace(untrained, decoders=decoders), update, np.moveaxis(curve, 0, -1))
+    return Decoders(decoders, scale, each * np.arange(1, len(curve) + 1), np.moveaxis(curve, 0, -1))
 
 
 PER_ITERATION = Inputs(0, None, None, None)  # pyright: ignore[reportArgumentType]
@@ -171,4 +163,4 @@ def decode(decoders: Decoders, inputs: Inputs) -> Float[np.ndarray, "I R K C"]:
     """Log-likelihood of each distance according to every decoder."""
     read = jax.vmap(lambda decoder, inputs: jax.nn.log_softmax(decoder(inputs)), in_axes=(0, None))
     each_iteration = eqx.filter_jit(jax.vmap(read, in_axes=(0, PER_ITERATION)))
-    return np.asarray(each_iteration(decoders.decoders, decoders.scaled(inputs)))
+    return np.asarray(each_iteration(decoders.decoders, inputs.scaled(*decoders.scale)))

@@ -18,7 +18,7 @@ from rapidtask.errors import InputError
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, gather
 from rapidtask.experiments.figure import NotAvailable, Row
 from rapidtask.experiments.logged_runs import LoggedRun
-from rapidtask.experiments.planner.decoder import Training, decode, decoder_inputs, train_decoders
+from rapidtask.experiments.planner.decoder import Decoders, decode, decoder_inputs, train_decoders
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.pretrained.load import fit_agent
 from rapidtask.runs.config import RunConfig
@@ -69,7 +69,7 @@ def setting_title(row: Row) -> str:
 class Decoded:
     """Test situations as read by the decoders of every iteration (I) and seed (R)."""
 
-    training: Training
+    decoders: Decoders
     test: Situations
     log_likelihood: Float[np.ndarray, "I R K C"]
     """Of each distance in each situation."""
@@ -148,8 +148,9 @@ class Decodings(Evaluations):
         """What the EPNs of an origin fit: per domain the worlds of training, then larger ones."""
         found: list[Setting] = []
         for name in DOMAINS if domain is None else (domain,):
-            trained = self.agents.get(f"{name}, {origin}")
-            for title, worlds, test_worlds in self._worlds(name) if trained else ():
+            if (trained := self.agents.get(f"{name}, {origin}")) is None:
+                continue
+            for title, worlds, test_worlds in self._worlds(name):
                 try:
                     agent, _ = fit_agent(trained.agent, trained.config, test_worlds.make(), new_symbols=True)
                 except InputError as error:
@@ -168,12 +169,10 @@ class Decodings(Evaluations):
             # New symbols make a new world of the one torus.
             tori = (MemoryPlanning(), MemoryPlanning(size=6))
             return [(f"{torus.size}×{torus.size} torus", torus, torus) for torus in tori]
-        found: list[tuple[str, Any, Any]] = []
-        for n in (5, 12):
-            streets = StreetLearn(pool_size=self.street_worlds, seed=self.seed + 1, num_intersections=n)
-            test = replace(streets.held_out(), pool_size=self.street_test_worlds, seed=self.seed + 2)
-            found.append((f"{n} intersections", streets, test))
-        return found
+        near = StreetLearn(pool_size=self.street_worlds, seed=self.seed + 1)
+        pools = {5: near, 12: replace(near, num_intersections=12)}
+        test = {"pool_size": self.street_test_worlds, "seed": self.seed + 2}
+        return [(f"{n} intersections", pool, replace(pool.held_out(), **test)) for n, pool in pools.items()]
 
     def decoded(self, setting: Setting) -> Decoded:
         """Distances decoded from a planner in all states of worlds that no decoder was trained on."""
@@ -189,9 +188,9 @@ class Decodings(Evaluations):
             num_classes = min(LONGEST, int(train.distance.max())) + 2
             self.say(f"{setting.name}, {setting.origin}: training decoders")
             sizes = {"num_seeds": self.num_seeds, "updates": self.updates}
-            training = train_decoders(inputs, num_classes, seed=self.seed, **sizes)
+            decoders = train_decoders(inputs, num_classes, seed=self.seed, **sizes)
             self.say(f"{setting.name}, {setting.origin}: testing decoders")
-            self._decoded[key] = self._read(setting, training, test)
+            self._decoded[key] = self._read(setting, decoders, test)
         return self._decoded[key]
 
     def map_situations(self, setting: Setting, world: int, goal: int) -> Situations:
@@ -203,11 +202,11 @@ class Decodings(Evaluations):
 
     def decode_map(self, setting: Setting, situations: Situations) -> Decoded:
         """What the decoders of a setting say in other situations than the test's."""
-        return self._read(setting, self.decoded(setting).training, situations)
+        return self._read(setting, self.decoded(setting).decoders, situations)
 
-    def _read(self, setting: Setting, training: Training, situations: Situations) -> Decoded:
-        read = decode(training.decoders, decoder_inputs(setting.agent, situations))
-        return Decoded(training, situations, read, self.fewest_pairs)
+    def _read(self, setting: Setting, decoders: Decoders, situations: Situations) -> Decoded:
+        read = decode(decoders, decoder_inputs(setting.agent, situations))
+        return Decoded(decoders, situations, read, self.fewest_pairs)
 
 
 def gather_decodings(

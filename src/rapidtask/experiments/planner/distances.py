@@ -1,12 +1,12 @@
-"""Distances decoded from the planner: losses, accuracy against the distance, how far it sees."""
+"""Distances decoded from the planner: losses, accuracy, how far it sees, and value iteration beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
+from jaxtyping import Float, Int
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from rapidtask.experiments import style
@@ -29,7 +29,6 @@ SETTING_COLOURS = {
 """Of the two settings of each domain."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingLoss(Figure[Decodings]):
     """Training loss of the distance decoders, for each number of planner iterations."""
 
@@ -45,7 +44,7 @@ class DecodingLoss(Figure[Decodings]):
 
     def table(self, source: Decodings) -> Iterator[Row]:
         for setting in source.settings():
-            training = source.decoded(setting).training
+            training = source.decoded(setting).decoders
             for (i, r, p), loss in np.ndenumerate(training.loss):
                 row = {**setting.columns, "iterations": i + 1, "decoder_seed": r}
                 yield {**row, "update": int(training.update[p]), "training_loss": float(loss)}
@@ -64,7 +63,6 @@ class DecodingLoss(Figure[Decodings]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingAccuracy(Figure[Decodings]):
     """Accuracy of the decoded distance against the distance, per number of iterations (paper, Figure 4c)."""
 
@@ -84,7 +82,6 @@ class DecodingAccuracy(Figure[Decodings]):
         return accuracy_panels(rows, "setting", setting_title)
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingReach(Figure[Decodings]):
     """The distance at which decoding falls below 50%, and the loss, against the number of iterations."""
 
@@ -104,16 +101,24 @@ class DecodingReach(Figure[Decodings]):
         drawing, (left, right) = style.subplots(8.4, 3.4, 1, 2)
         shades = {domain: iter(colours) for domain, colours in SETTING_COLOURS.items()}
         for (domain, setting), ours in group_by(rows, "domain", "setting").items():
-            look = {"color": next(shades[domain]), "label": f"{DOMAINS[domain]}, {setting}"}
-            draw_against_iterations(left, ours, "test_loss", **look)
-            draw_against_iterations(right, ours, "below_half_at_distance", **look)
+            colour, trained = next(shades[domain]), ours[0]["trained_iterations"]
+            for axes, column in ((left, "test_loss"), (right, "below_half_at_distance")):
+                means = {i: array(seeds, column).mean() for i, seeds in group_by(ours, "iterations").items()}
+                label = f"{DOMAINS[domain]}, {setting}"
+                axes.plot(list(means), list(means.values()), color=colour, lw=1.8, label=label)
+                for row in ours:
+                    open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
+                    marker, size = ("^", 5) if open_ended else ("o", 3)
+                    axes.plot(row["iterations"], row[column], marker, color=colour, ms=size)
+                if trained in means:
+                    axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=colour, mew=1.1)
+                axes.set(xlabel="planner iterations", xticks=list(means))
         left.set(ylabel="loss in new worlds (nats)", ylim=(0, None))
         right.set(ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=2)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Emergence(Figure[Decodings]):
     """The map that learning brought about, and no map: the same decoding of a trained and a fresh planner."""
 
@@ -163,7 +168,7 @@ def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
             "iterations": i + 1,
             "trained_iterations": setting.trained.config.agent.iterations,
             "decoder_seed": r,
-            "training_loss": float(decoded.training.loss[i, r, -1]),
+            "training_loss": float(decoded.decoders.loss[i, r, -1]),
             "test_loss": float(loss),
             "test_accuracy": float(decoded.right[i, r].mean()),
             "below_half_at_distance": distance,
@@ -173,10 +178,9 @@ def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
 
 
 def reach(distances: list[int], accuracies: np.ndarray, level: float = 0.5) -> tuple[float, bool]:
-    """The distance at which accuracy first falls below a level, between distances by linear interpolation.
+    """The distance at which accuracy first falls below a level, by linear interpolation, and whether it does.
 
-    Returns:
-        The distance, and whether accuracy did fall below: if not, the distance is the largest there was.
+    If it does not, the distance is the largest there was.
     """
     below = np.flatnonzero(accuracies < level)
     if not len(below):
@@ -207,15 +211,68 @@ def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whis
     return drawing
 
 
-def draw_against_iterations(axes: Axes, rows: Table, column: str, *, color: str, label: str) -> None:
-    """Seeds as dots, or triangles where accuracy never falls; their mean as a line."""
-    means = {i: array(seeds, column).mean() for i, seeds in group_by(rows, "iterations").items()}
-    axes.plot(list(means), list(means.values()), color=color, lw=1.8, label=label)
-    for row in rows:
-        open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
-        marker, size = ("^", 5) if open_ended else ("o", 3)
-        axes.plot(row["iterations"], row[column], marker, color=color, ms=size)
-    trained = rows[0]["trained_iterations"]
-    if trained in means:
-        axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=color, mew=1.1)
-    axes.set(xlabel="planner iterations", xticks=list(means))
+class ValueIteration(Figure[Decodings]):
+    """Iterations of the planner against sweeps of value iteration."""
+
+    title: str = "Agreement with value iteration"
+    caption: str = (
+        "Correlation, over the states of a map and averaged over maps and decoder seeds, of the decoded "
+        "expected distance with what value iteration knows after so many sweeps from the goal: the true "
+        "distance of every state that it has reached, and for all others the mean distance of such states. "
+        "Black frames mark the number of sweeps that each number of iterations agrees with best, dots as "
+        "many sweeps as iterations."
+    )
+    sweeps: int = 10
+
+    def table(self, source: Decodings) -> Iterator[Row]:
+        for setting in source.settings():
+            decoded = source.decoded(setting)
+            for sweeps in range(min(self.sweeps, int(decoded.test.distance.max())) + 1):
+                for (i, r), correlation in np.ndenumerate(agreement(decoded, sweeps)):
+                    row = {**setting.columns, "iterations": i + 1, "sweeps": sweeps, "decoder_seed": r}
+                    yield {**row, "correlation": float(correlation)}
+
+    def plot(self, rows: Table) -> Drawing:
+        options = {"ylabel": "planner iterations", "grid": ""}
+        drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, **options)
+        for axes, ours in parts:
+            iterations, sweeps = values(ours, "iterations"), values(ours, "sweeps")
+            correlation = array(ours, "correlation").reshape(len(sweeps), len(iterations), -1)
+            means = correlation.mean(axis=-1).T  # over decoder seeds
+            axes.imshow(means, cmap=style.LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
+            for (y, x), mean in np.ndenumerate(means):
+                colour = "white" if mean > 0.72 else style.INK
+                words = {"ha": "center", "va": "center", "fontsize": 6, "color": colour}
+                axes.text(x, y, f"{mean:.2f}".lstrip("0"), **words)
+                if sweeps[x] == iterations[y]:
+                    axes.plot(x, y - 0.36, "o", ms=2.4, color=style.GOAL)
+            for y, x in enumerate(means.argmax(axis=1)):
+                look = {"fill": False, "ec": "#111827", "lw": 1.3}
+                axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **look))
+            axes.set_xticks(range(len(sweeps)), map(str, sweeps))
+            axes.set_yticks(range(len(iterations)), map(str, iterations))
+            axes.set(title=setting_title(ours[0]), xlabel="sweeps of value iteration")
+        return drawing
+
+
+def sweep_map(distance: Int[np.ndarray, " K"], sweeps: int) -> Float[np.ndarray, " K"]:
+    """Expected distances after so many sweeps of value iteration from the goal.
+
+    After k sweeps the states at most k moves away are known. Of the others it is known only that they are
+    further: the best guess is the mean distance of all such states.
+    """
+    known = distance <= sweeps
+    beyond = float(distance[~known].mean()) if not known.all() else 0.0
+    return np.where(known, distance, beyond)
+
+
+def agreement(decoded: Decoded, sweeps: int) -> Float[np.ndarray, "I R"]:
+    """Mean over maps of their correlation with the map after so many sweeps; 0 for one without contrast."""
+    target, expected, found = sweep_map(decoded.test.distance, sweeps), decoded.expected, []
+    for group in np.unique(decoded.test.group):
+        states = decoded.test.group == group
+        ours = expected[..., states] - expected[..., states].mean(-1, keepdims=True)
+        theirs = target[states] - target[states].mean()
+        spread = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
+        found.append(ours @ theirs / np.maximum(spread, 1e-12))
+    return np.mean(found, axis=0)

@@ -16,7 +16,7 @@ from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
 from rapidtask.experiments.evaluations import Evaluations, columns, same_but_seed
-from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
 from rapidtask.runs.config import RunConfig
@@ -117,22 +117,14 @@ class LadderRuns(Evaluations):
     def find_run(self, rung: Rung, seed: int) -> LoggedRun | None:
         """The run of a rung, whatever its folder is called; of several the one that got furthest."""
         wanted = self.config(rung, seed)
-        found = [
-            run
-            for run in self.runs
-            # A recipe is only where options start from.
-            if run.config.seed == seed and same_but_seed(replace(run.config, recipe=rung.recipe), wanted)
-        ]
+        of_seed = [run for run in self.runs if run.config.seed == seed]
+        # A recipe is only where options start from.
+        found = [run for run in of_seed if same_but_seed(replace(run.config, recipe=rung.recipe), wanted)]
         return max(found, key=lambda run: run.steps, default=None)
 
     def finished(self, rung: Rung) -> list[LoggedRun]:
         """The runs of a rung that are trained to the end, one per seed."""
-        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and is_finished(run)]
-
-
-def is_finished(run: LoggedRun) -> bool:
-    """Whether a run was trained for all its steps: others are not compared."""
-    return run.steps >= run.config.steps
+        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and run.is_finished]
 
 
 @dataclass(frozen=True)
@@ -163,12 +155,11 @@ def list_jobs(source: LadderRuns, folder: Path) -> list[Job]:
                     other = f"{target} holds a run with other options or steps"
                     raise InputError(f"--runs: {other}; move it away")
                 jobs.append(Job(source.config(rung, seed), target, resume=False))
-            elif not is_finished(run):
+            elif not run.is_finished:
                 jobs.append(Job(run.config, run.folder, resume=True))
     return jobs
 
 
-@dataclass(frozen=True, kw_only=True)
 class Ladder(Figure[LadderRuns]):
     """Bars of all rungs that have finished runs."""
 
@@ -182,14 +173,13 @@ class Ladder(Figure[LadderRuns]):
         "minutes and command of every bar."
     )
 
-    def table(self, source: LadderRuns) -> Table:
-        rows: Table = []
+    def table(self, source: LadderRuns) -> Iterator[Row]:
+        if not any(source.finished(rung) for rung in source.rungs):
+            raise NotAvailable(f"no finished runs of {source.steps} steps with the options of a rung")
         for number, rung in enumerate(source.rungs, start=1):
-            if not (runs := source.finished(rung)):
-                continue
-            scores = [source.scores(name) for name in source.load(runs)]
-            rows.append(
-                {
+            if runs := source.finished(rung):
+                scores = [source.scores(name) for name in source.load(runs)]
+                yield {
                     "number": number,
                     "rung": rung.name,
                     **over_seeds(scores, GOALS),
@@ -201,10 +191,6 @@ class Ladder(Figure[LadderRuns]):
                     "command": training_command(runs[0].config),
                     "beside": rung.beside,
                 }
-            )
-        if not rows:
-            raise NotAvailable(f"no finished runs of {source.steps} steps with the options of a rung")
-        return rows
 
     def plot(self, rows: Table) -> Drawing:
         drawing, axes = style.subplots(7.4, 0.27 * len(rows) + 0.9, grid="x")

@@ -90,7 +90,6 @@ def street_map(source: Decodings) -> DrawnMap:
     return DrawnMap(setting, source.map_situations(setting, world, goal), places, lengths)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GridMap(Figure[Decodings]):
     """The torus of the Memory&Planning Game."""
 
@@ -140,7 +139,6 @@ def draw_cells(axes: Axes, rows: Table, column: str, colours: Colormap, norm: No
     axes.axis("off")
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetLikelihood(Figure[Decodings]):
     """Street maps: the true distance, then one map for each number of iterations."""
 
@@ -162,16 +160,14 @@ class StreetLikelihood(Figure[Decodings]):
         drawing, panels = style.subplots(9.6, 5.4, 2, 4, grid="")
         first, *others, last = panels.flat
         groups = group_by(rows, "iterations")
-        distances = Normalize(0, max(array(rows, "distance")))
-        shown = style.DISTANCE, distances, "distance to the goal (moves)"
-        scales: list[tuple[Colormap, Normalize, str]] = [shown]
-        if self.column == "likelihood_of_truth":
-            shown = style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance"
-            scales.append(shown)
-        draw_states(first, groups[1], "distance", style.DISTANCE, distances)
+        longest = max(array(rows, "distance"))
+        distances = (style.DISTANCE, Normalize(0, longest), "distance to the goal (moves)")
+        likelihood = (style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance")
+        scales = (distances, likelihood) if self.column == "likelihood_of_truth" else (distances,)
+        draw_states(first, groups[1], "distance", *distances[:2])
         first.set_title("true distance", loc="center")
         for axes, (iterations, ours) in zip(others, groups.items(), strict=True):
-            draw_states(axes, ours, self.column, *shown[:2])
+            draw_states(axes, ours, self.column, *scales[-1][:2])
             axes.set_title(style.plural(iterations), loc="center")
         last.axis("off")
         for place, (colours, norm, label) in zip((0.62, 0.22), scales, strict=False):
@@ -180,7 +176,6 @@ class StreetLikelihood(Figure[Decodings]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetDistance(StreetLikelihood):
     """The same maps with the expected distance."""
 
@@ -209,10 +204,7 @@ def draw_states(axes: Axes, rows: Table, column: str, colours: Colormap, norm: N
 
 
 def half_streets(places: StreetPlaces, world: int) -> list[Line]:
-    """For each state the near half of the street it faces, in metres around the middle of the map.
-
-    The two states of a street, one at each end, make up the whole street.
-    """
+    """For each state the near half of the street it faces, in metres around the middle of the map."""
     lines = [line[:, ::-1] for line in places.lines(world)]  # longitude, latitude
     points = np.concatenate(lines)
     middle = (points.min(0) + points.max(0)) / 2
@@ -229,10 +221,9 @@ def part_of(line: Line, start: float, end: float) -> Line:
 
 
 def choose_map(pool: StreetPool) -> tuple[int, int]:
-    """A neighbourhood to draw, and its most central state as the goal.
+    """A neighbourhood to draw, and its most central state as the goal: chosen by the map alone.
 
-    Of the tenth of all neighbourhoods that are easiest to read, the one with the longest way to its goal:
-    chosen by the map alone, before anything is decoded.
+    Of the tenth of all neighbourhoods that are easiest to read, it has the longest way to its goal.
     """
     distance, count = np.asarray(pool.worlds.distance), np.asarray(pool.worlds.num_states)
     maps = [half_streets(pool.places, world) for world in range(len(count))]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
-from matplotlib.axes import Axes
 
 from rapidtask.cities.catalogue import TRAIN, list_cities, select_cities
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
@@ -37,7 +36,6 @@ class PicturedTable(list[dict[str, Any]]):
         """Lines of the city around the neighbourhoods: longitudes and latitudes, `[E, 2, 2]`."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Neighbourhoods(Figure[Evaluations]):
     """Graphs of sampled neighbourhoods, and views in the first."""
 
@@ -82,8 +80,15 @@ class Neighbourhoods(Figure[Evaluations]):
         assert isinstance(rows, PicturedTable)
         drawing = Drawing(figsize=(9.0, 5.0), layout="constrained")
         above, below = drawing.subfigures(2, 1, height_ratios=(2.6, 1))  # pyright: ignore
+        words = {"ha": "center", "va": "top", "fontsize": 8, "color": style.FAINT}
         for axes, size in zip(above.subplots(1, len(self.intersections)), self.intersections, strict=True):
-            draw_graph(axes, where(rows, intersections=size), rows.around)
+            ours = where(rows, intersections=size)
+            lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in ours]
+            numbers = {state: row["view"] for state, row in enumerate(ours) if row["view"]}
+            draw_neighbourhood(axes, lines, rows.around, numbers)
+            axes.set_title(f"{size} intersections", loc="center")
+            note = f"{ours[0]['city']}: {len(group_by(ours, 'node'))} nodes, {len(ours)} states"
+            axes.text(0.5, -0.03, note, transform=axes.transAxes, **words)
         pictures = zip(below.subplots(1, len(rows.views)), rows.views, strict=True)
         for number, (axes, view) in enumerate(pictures, 1):
             axes.imshow(view, interpolation="none")
@@ -92,10 +97,8 @@ class Neighbourhoods(Figure[Evaluations]):
         return drawing
 
 
-def make_views(
-    source: Evaluations, places: StreetPlaces, states: np.ndarray
-) -> UInt8[np.ndarray, "V 84 84 3"]:
-    """The views of states, from the frames at hand or else rendered."""
+def make_views(source: Evaluations, places: StreetPlaces, states: np.ndarray) -> np.ndarray:
+    """The views of states, `[V, 84, 84, 3]`, from the frames at hand or else rendered."""
     city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
     if source.frames is not None:
         store = FrameStore(Path(source.frames) / city.name)
@@ -104,18 +107,6 @@ def make_views(
     return RenderedFrames(city).make(half_edges_of(city, tail, first))
 
 
-def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
-    """One neighbourhood: its streets, nodes and states, and the city around it."""
-    lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in rows]
-    numbers = {state: row["view"] for state, row in enumerate(rows) if row["view"]}
-    draw_neighbourhood(axes, lines, around, numbers)
-    axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
-    note = f"{rows[0]['city']}: {len(group_by(rows, 'node'))} nodes, {len(rows)} states"
-    words = {"ha": "center", "va": "top", "fontsize": 8, "color": style.FAINT}
-    axes.text(0.5, -0.03, note, transform=axes.transAxes, **words)
-
-
-@dataclass(frozen=True, kw_only=True)
 class OtherCities(Figure[Evaluations]):
     """Share of the oracle, city by city."""
 
@@ -136,9 +127,8 @@ class OtherCities(Figure[Evaluations]):
         if not agents:
             raise NotAvailable(NO_AGENT)
         trained_on = training_cities(source)
-        for entry in list_cities(source.world.cities):
-            if self.cities is not None and entry.name not in self.cities:
-                continue
+        at_hand = list_cities(source.world.cities)
+        for entry in (city for city in at_hand if self.cities is None or city.name in self.cities):
             world = replace(source.world, city=entry.name)
             for name in (*agents, *self.references):
                 yield {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from matplotlib.axes import Axes
@@ -71,7 +71,6 @@ def share_panels(
     return drawing, parts
 
 
-@dataclass(frozen=True, kw_only=True)
 class MoreIntersections(Figure[Evaluations]):
     """Trained on 5 intersections, evaluated on 5, 7 and 9, with 1, 2 and 4 iterations (paper, Figure 4b)."""
 
@@ -104,7 +103,6 @@ class MoreIntersections(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class MoreIterations(Figure[Evaluations]):
     """More thinking than trained for: planner iterations changed at evaluation."""
 
@@ -138,7 +136,6 @@ class MoreIterations(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerMaps(Figure[Evaluations]):
     """Maps several times as large as trained on, in episodes as long as trained on and longer ones."""
 
@@ -171,14 +168,12 @@ class LargerMaps(Figure[Evaluations]):
 
     def plot(self, rows: Table) -> Drawing:
         drawing, parts = share_panels(rows, "time", "intersections", (4.4, 3.8))
-        for axes, (first, *_) in parts:
-            fixed = first["time"] == "fixed"
-            steps = first["episode_steps"] if fixed else self.steps_per_intersection
-            axes.set_title(f"{steps} steps" + (" per intersection" if not fixed else ""))
+        (fixed, (first, *_)), (longer, _) = parts
+        fixed.set_title(f"{first['episode_steps']} steps")
+        longer.set_title(f"{self.steps_per_intersection} steps per intersection")
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class IntermediateNodes(Figure[Evaluations]):
     """Streets walked node by node, not from crossing to crossing: the paper's test of jumpy planning."""
 
