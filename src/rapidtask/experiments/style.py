@@ -189,7 +189,7 @@ def draw_lines(axes: Axes, rows: Table, x: str, y: str, *, line: str = "line") -
         places, means, errors = zip(*points, strict=True)
         seeds = len({row.get("source") for row in ours})
         shown = name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else "")
-        look = line_style(ours[0]["agent"], marker="o", markersize=4.5) | {"color": colour_of(label)}
+        look = line_style(ours[0]["agent"], marker="o", markersize=4.5, color=colour_of(label))
         axes.errorbar(places, means, errors, label=shown, **look)
     axes.set_ylim(0, 106) if y == SHARE else axes.set_ylim(bottom=0)
 
