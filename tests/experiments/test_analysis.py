@@ -15,15 +15,14 @@ from rapidtask.envs.episode import to_numpy
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.figure import NotAvailable
-from rapidtask.experiments.logged_runs import read_run
+from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.planner import EXPERIMENT
 from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
 from rapidtask.experiments.planner.decoder import ITERATIONS, Inputs, decode, decoder_inputs, train_decoders
 from rapidtask.experiments.planner.decodings import Decoded, gather_decodings
-from rapidtask.experiments.planner.distances import reach
+from rapidtask.experiments.planner.distances import agreement, reach, sweep_map
 from rapidtask.experiments.planner.maps import line_text, part_of, read_line
 from rapidtask.experiments.planner.situations import sample_maps, sample_situations
-from rapidtask.experiments.planner.value_iteration import agreement, sweep_map
 from rapidtask.experiments.results import make_results, read_index
 from rapidtask.runs.config import RunConfig
 from rapidtask.worlds.world import World, make_pool, make_world
@@ -94,7 +93,7 @@ def test_summaries_are_what_the_policy_network_is_given(worlds, agent):
     def both(summary):
         """Logits of the policy network on summaries of two iterations, and the agent's own."""
         for iterations in (1, 4):
-            given = jnp.concatenate([summary[iterations - 1], inputs.here, inputs.goal], axis=1)
+            given = jnp.concatenate([summary[iterations - 1], inputs.places], axis=1)
             hidden = agent.policy.layers[0](given) + inputs.match[:, None] * agent.policy_match
             features = jax.nn.relu(agent.policy.layers[1](jax.nn.relu(hidden)))
             # The same weights: none depends on how long the agent plans.
@@ -165,7 +164,8 @@ def planner_that_sees(distance: np.ndarray) -> Inputs:
     seen = np.minimum(distance, 1 + np.arange(1, ITERATIONS + 1)[:, None])
     summary = np.eye(16, dtype=np.float32)[seen]
     noise = generator.normal(0, 1, (len(distance), 4)).astype(np.float32)
-    return Inputs(summary, noise, noise, (distance == 0).astype(np.float32), distance)
+    places = np.concatenate([noise, noise], axis=1)
+    return Inputs(summary, places, (distance == 0).astype(np.float32), distance)
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +179,9 @@ def ring_maps() -> World:
 def test_decoders_find_the_distance_that_is_there_and_no_more(ring_maps):
     train = sample_situations(ring_maps, 2000, np.random.default_rng(0))
     test = sample_maps(ring_maps, 40, np.random.default_rng(1))
-    training = train_decoders(planner_that_sees(train.distance), 9, seed=0, num_seeds=2, updates=300)
-    assert training.loss.shape == (ITERATIONS, 2, len(training.update))
-    decoded = Decoded(training, test, decode(training.decoders, planner_that_sees(test.distance)))
+    decoders = train_decoders(planner_that_sees(train.distance), 9, seed=0, num_seeds=2, updates=300)
+    assert decoders.loss.shape == (ITERATIONS, 2, len(decoders.update))
+    decoded = Decoded(decoders, test, decode(decoders, planner_that_sees(test.distance)))
     assert decoded.distances == list(range(8))
     loss = decoded.loss.mean(axis=1)
     assert (np.diff(loss) < 0).all()  # every iteration tells of one more distance
@@ -224,10 +224,11 @@ def decodings(tmp_path_factory):
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
     configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
-    runs = [read_run(write_run(root / name, config)) for name, config in configs.items()]
+    for name, config in configs.items():
+        write_run(root / name, config)
     sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2, "fewest_pairs": 1}
     sizes |= {"street_worlds": 4, "street_test_worlds": 4}
-    return gather_decodings(runs, shipped=False, episodes=4, seed=3, **sizes)
+    return gather_decodings(read_runs([root], None), shipped=False, episodes=4, seed=3, **sizes)
 
 
 def test_each_domain_has_a_trained_planner_and_a_fresh_one(decodings):

@@ -20,7 +20,7 @@ from rapidtask.experiments.planner.ladder import (
     GAP,
     LADDER,
     RUNGS,
-    LadderFigure,
+    Ladder,
     LadderRuns,
     Rung,
     list_jobs,
@@ -144,11 +144,11 @@ def test_runs_are_told_by_their_options(tmp_path):
 
 def test_a_missing_rung_is_named(tmp_path):
     with pytest.raises(NotAvailable, match="no finished runs of 200 steps"):
-        LadderFigure().table(tiny_runs())
+        list(Ladder().table(tiny_runs()))
     write_run(tmp_path / "x", tiny_runs().config(TINY[0], seed=1))
     found = tiny_runs(read_runs([tmp_path], "memory-planning"))
     assert found.how == '8 episodes per run; no finished runs of: "no planner"'
-    (row,) = LadderFigure().table(found)
+    (row,) = Ladder().table(found)
     assert (row["rung"], row["seeds"], row["beside"]) == ("first", "1", False)
     assert row["goals_per_episode_stderr"] > 0  # of one seed: over episodes
 

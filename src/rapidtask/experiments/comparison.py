@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import product
 
 from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
@@ -15,11 +15,9 @@ MOST_GOALS = 25
 """Goals whose steps are shown: later ones are alike."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class OracleShare(Figure[Evaluations]):
     """How much of the oracle's score agents reach once they know the world (paper, Figures 2c and 3d)."""
 
-    name: str = "oracle_share"
     title: str = "Goals per episode, and share of the oracle in the last third (paper, Figure 2c)"
     caption: str = (
         "Trained agents and reference policies in the same worlds never seen; bars are means, whiskers "
@@ -32,16 +30,19 @@ class OracleShare(Figure[Evaluations]):
     """Whether trained agents are scored with greedy actions too."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of trained agents, sampled and greedy, and of reference policies."""
-        for label in source.agents if self.variants else source.main_agents:
-            yield score_row(source, label, "sampled", greedy=False)
-            if self.greedy:
-                yield score_row(source, label, "greedy", greedy=True)
-        for name in self.references:
-            yield score_row(source, name, "reference")
+        agents = source.agents if self.variants else source.main_agents
+        scored = [*product(agents, ("sampled", "greedy") if self.greedy else ("sampled",))]
+        for label, actions in (*scored, *((name, "reference") for name in self.references)):
+            options = {"greedy": True} if actions == "greedy" else {}
+            scores, trained = source.scores(label, **options), source.find(label)
+            yield {
+                "agent": label,
+                "observations": "" if trained is None else trained.observations,
+                "actions": actions,
+                **columns(scores, f"{GOALS}±", "goals_last_third±", f"{SHARE}±", "episodes", "seed"),
+            }
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals above, share of the oracle below."""
         drawing, (above, below) = style.subplots(7.4, 5.0, 2, 1, sharex=True)
         shown = [row for row in rows if row["actions"] != "greedy"]
         labels = [row["agent"] for row in shown]
@@ -58,22 +59,9 @@ class OracleShare(Figure[Evaluations]):
         return drawing
 
 
-def score_row(source: Evaluations, label: str, actions: str, **options) -> Row:
-    """Scores of a trained agent or of a reference policy in the common world."""
-    scores, trained = source.scores(label, **options), source.find(label)
-    return {
-        "agent": label,
-        "observations": "" if trained is None else trained.observations,
-        "actions": actions,
-        **columns(scores, f"{GOALS}±", "goals_last_third±", f"{SHARE}±", "episodes", "seed"),
-    }
-
-
-@dataclass(frozen=True, kw_only=True)
 class StepsToGoal(Figure[Evaluations]):
     """Steps to the n-th goal, against the hand-coded agent and the oracle (paper, Figures 2e and 3e)."""
 
-    name: str = "steps_to_goal"
     title: str = "Steps to the n-th goal (paper, Figure 2e)"
     caption: str = (
         "Mean steps from one goal to the next, over the episodes that got so far; a line ends where fewer "
@@ -82,18 +70,14 @@ class StepsToGoal(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
 
     def table(self, source: Evaluations) -> Table:
-        """Steps to each goal of the main agents and of reference policies."""
         labels = (*source.main_agents, *self.references)
         return [row for label in labels for row in steps_rows(source.scores(label))]
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent."""
         drawing, axes = style.subplots(6.6, 3.6)
         for label, points in group_by([row for row in rows if row["goal"] <= MOST_GOALS], "agent").items():
             look = style.line_style(label, marker="o", markersize=3) | {"label": style.name_of(label)}
-            style.draw_band(
-                axes, *(array(points, name) for name in ("goal", "steps", "steps_stderr")), **look
-            )
+            style.draw_band(axes, points, "goal", "steps", **look)
         axes.set(xlabel="n-th goal of the episode", ylabel="steps to reach it", xlim=(0.5, MOST_GOALS + 0.5))
         axes.set(ylim=(0, None), xticks=[1, 5, 10, 15, 20, 25])
         axes.legend(ncols=2)
@@ -102,8 +86,6 @@ class StepsToGoal(Figure[Evaluations]):
 
 def steps_rows(scores: Scores) -> Table:
     """Steps to each goal of one agent."""
-    pairs = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
-    return [
-        {"agent": scores.policy, "goal": n, "steps": steps, "steps_stderr": stderr}
-        for n, (steps, stderr) in enumerate(pairs, start=1)
-    ]
+    steps = zip(scores.steps_to_nth_goal, scores.steps_to_nth_goal_stderr, strict=True)
+    found = [{"steps": mean, "steps_stderr": stderr} for mean, stderr in steps]
+    return [{"agent": scores.policy, "goal": n, **row} for n, row in enumerate(found, start=1)]

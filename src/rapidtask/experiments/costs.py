@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,22 +13,21 @@ from rapidtask.experiments.evaluations import Evaluations, columns
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.tables import array, values, where
 
+LIVES = (
+    "Left: goals in each 100 steps of the longest episodes, and the oracle's in the same worlds. Right: "
+    "processor milliseconds per step and environment over whole episodes, batch of 16, with one row per "
+    "different transition (unique) and with one row per step (all)."
+)
+"""What both experiments show of longer lives."""
 SHADES = ("#2563eb", "#60a5fa", "#1e3a8a", "#6366f1")
 COST = "processor_ms_per_step"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LongerLives(Figure[Evaluations]):
     """Goals along long episodes (does the EPN stay at the oracle?), and the cost of a step (is it flat?)."""
 
-    name: str = "longer_lives"
     title: str = "Beyond the paper: longer lives"
-    caption: str = (
-        "The EPN, trained in episodes of 100 steps, in episodes of up to 6,400. Left: goals in each 100 "
-        "steps of the longest episodes, and the oracle's in the same worlds. Right: processor milliseconds "
-        "per step and environment over whole episodes, batch of 16, with one row per different transition "
-        "(unique) and with one row per step (all)."
-    )
+    caption: str = f"The EPN, trained in episodes of 100 steps, in episodes of up to 6,400. {LIVES}"
     lengths: tuple[int, ...] = (100, 400, 1600, 6400)
     lengths_all: tuple[int, ...] = (100, 400)
     """Lengths that the memory of every step is timed with: its cost grows with the square."""
@@ -36,7 +35,6 @@ class LongerLives(Figure[Evaluations]):
     window: int = 100
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Per length, goals against the oracle and the cost of a step; windows of the longest."""
         label = source.epn().label
         episodes = min(self.episodes, source.episodes)
         for memory, lengths in (("unique", self.lengths), ("all", self.lengths_all)):
@@ -67,14 +65,13 @@ class LongerLives(Figure[Evaluations]):
         }
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals along the longest lives, and cost against length."""
         lengths = values(rows, "episode_steps")
         drawing, (left, right) = style.subplots(7.6, 3.3, 1, 2)
         windows = where(rows, kind="window")
-        x, oracle = array(windows, "until_step"), array(windows, "oracle_per_100_steps")
-        y, error = array(windows, "goals_per_100_steps"), array(windows, "goals_per_100_steps_stderr")
-        left.plot(x, oracle, **style.line_style("oracle"), label="oracle")
-        style.draw_band(left, x, y, error, **style.line_style("EPN"), label="EPN")
+        steps, oracle = array(windows, "until_step"), array(windows, "oracle_per_100_steps")
+        left.plot(steps, oracle, **style.line_style("oracle"), label="oracle")
+        look = style.line_style("EPN") | {"label": "EPN"}
+        style.draw_band(left, windows, "until_step", "goals_per_100_steps", **look)
         left.set(xlabel="step of the episode", ylabel="goals in 100 steps")
         left.axvline(lengths[0], color=style.FAINT, lw=0.8, ls=":")
         left.text(lengths[0] * 1.08, 0.5, "trained\nup to here", fontsize=7.5, color=style.FAINT)
@@ -92,11 +89,9 @@ class LongerLives(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scalability(Figure[Evaluations]):
     """Score and cost of planners over all rows, over the k most recent, and over unique rows."""
 
-    name: str = "scalability"
     title: str = "Planning over all rows, over k, and over unique rows"
     caption: str = (
         "All-to-all and unique are the same weights with two forms of memory: one row per step, or one "
@@ -108,7 +103,6 @@ class Scalability(Figure[Evaluations]):
     timed_episodes: int = 64
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores and cost of the planners."""
         epn = source.epn()
         variants = [("all-to-all", epn, "all"), ("unique", epn, "unique")]
         for trained in source.agents.values():
@@ -116,8 +110,6 @@ class Scalability(Figure[Evaluations]):
             if getattr(config.agent, "recent_rows", None) and config.recipe == epn.config.recipe:
                 name = f"N×k (k={config.agent.recent_rows})"
                 variants += [(name, trained, "unique"), (f"{name} of steps", trained, "all")]
-        if len(variants) < 3:
-            source.say("no agent with recent_rows among the shipped ones and the runs")
         most = source.scores(epn.label, memory="all").goals_per_episode
         if not most:
             raise NotAvailable("the EPN reaches no goal yet: nothing to compare")
@@ -129,7 +121,6 @@ class Scalability(Figure[Evaluations]):
             yield {**row, **columns(scores, f"{SHARE}±"), **cost}
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals, and cost."""
         drawing, (left, right) = style.subplots(8.6, 3.2, 1, 2)
         names = [row["planner"] for row in rows]
         for axes, column in ((left, GOALS), (right, COST)):

@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from rapidtask.experiments import style
-from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, in_order, is_main
+from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, in_order, is_main, is_plain_epn
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Row, Table
-from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.experiments.tables import array, group_by, where
-from rapidtask.runs.config import agent_name
 
 CURVE_POINTS = 200
 """Places at which the mean of seeds is taken."""
+WHILE_TRAINING = (
+    "while training, recipe `fast`, sampled actions: thin lines are seeds, thick lines their mean, a dot the "
+    "end of the longest run. Left against environment steps, right against minutes on this machine, "
+    "compilation left out. Dashed: reference policies."
+)
+"""What both experiments show of training."""
 BELIEVED_STEPS = 1e9
 """Order of magnitude of the paper's training; believed, not measured."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingCurves(Figure[Evaluations]):
     """Goals on held-out worlds while training, against steps and against minutes."""
 
-    name: str = "training_curves"
     title: str = "Learning the Memory&Planning Game (paper, Figure 2b)"
     caption: str = (
-        "Goals per episode on held-out worlds while training, recipe `fast`, sampled actions: thin lines are "
-        "seeds, thick lines their mean, a dot the end of the longest run. Left against environment steps, "
-        "right against minutes on this machine, compilation left out. Dashed: reference policies. The "
-        "paper's agents trained for a number of steps believed to be of order 10⁹."
+        f"Goals per episode on held-out worlds {WHILE_TRAINING} The paper's agents trained for a number of "
+        "steps believed to be of order 10⁹."
     )
     references: tuple[str, ...] = ("within-task", "edges", "edges-inverse", "hand-coded", "oracle")
     variants: bool = True
     """Whether variants of the agents are shown too."""
 
     def table(self, source: Evaluations) -> Table:
-        """Evaluations of the runs with recipe `fast`, and reference policies."""
-        rows = curve_rows(source, ("fast",))
+        rows = [row for row in curve_rows(source, ("fast",)) if self.variants or is_main(row["agent"])]
         if not rows:
-            raise NotAvailable("no run with evaluations in its log; name some with --runs")
-        rows = [row for row in rows if self.variants or is_main(row["agent"])]
-        if not rows:
-            raise NotAvailable(f"no run of {', '.join(MAIN_LABELS)} with evaluations in its log")
+            kinds = "" if self.variants else f" of {', '.join(MAIN_LABELS)}"
+            raise NotAvailable(f"no run{kinds} with evaluations in its log; name some with --runs")
         return rows + reference_rows(source, self.references)
 
     def plot(self, rows: Table) -> Drawing:
-        """Curves against steps and against minutes; agents that see pixels below those that see symbols."""
         groups = sorted({row["observations"] for row in rows if "observations" in row}, reverse=True)
-        height = 0.5 + 3.2 * len(groups)
-        options = {"sharey": True, "width_ratios": (1.15, 1), "squeeze": False}
-        drawing, panels = style.subplots(8.6, height, len(groups), 2, **options)
+        size, options = (8.6, 0.5 + 3.2 * len(groups)), {"sharey": True, "width_ratios": (1.15, 1)}
+        drawing, panels = style.subplots(*size, len(groups), 2, squeeze=False, **options)
         for (by_steps, by_minutes), group in zip(panels, groups, strict=True):
             ours = [row for row in rows if row.get("observations", group) == group]
             draw_curves(by_steps, ours, "steps", named=False)
             draw_curves(by_minutes, ours, "minutes")
-            longest = max(row["steps"] for row in ours if "steps" in row)
+            longest = max(row.get("steps", 0) for row in ours)
             by_steps.set(xlim=(0, 1.02 * longest), ylabel="goals per episode")
             by_minutes.set(xlim=(0, None), xlabel="minutes of training")
             if len(groups) > 1:
@@ -66,11 +61,9 @@ class TrainingCurves(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipes(Figure[Evaluations]):
     """Training curves of the EPN with the paper's recipe and the fast one."""
 
-    name: str = "recipes"
     title: str = "EPN: recipe `paper` beside recipe `fast`"
     caption: str = (
         "The same agent's goals per episode on held-out worlds against environment steps (logarithmic). "
@@ -82,7 +75,6 @@ class Recipes(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
 
     def table(self, source: Evaluations) -> Table:
-        """Evaluations of the all-to-all EPN's runs with both recipes, and reference policies."""
         labels = ("EPN", "EPN, recipe paper")
         rows = [row for row in curve_rows(source, ("fast", "paper")) if row["agent"] in labels]
         if not where(rows, recipe="paper"):
@@ -90,29 +82,24 @@ class Recipes(Figure[Evaluations]):
         return rows + reference_rows(source, self.references)
 
     def plot(self, rows: Table) -> Drawing:
-        """Both recipes against the logarithm of steps, up to the paper's."""
         drawing, axes = style.subplots(6.8, 3.6)
         draw_curves(axes, rows, "steps")
         least = min(row["steps"] for row in rows if "steps" in row)
-        axes.set(xscale="log", xlim=(0.8 * least, 3 * BELIEVED_STEPS))
+        axes.set(xscale="log", xlim=(0.8 * least, 3 * BELIEVED_STEPS), xlabel="environment steps")
         shade = {"color": style.COLOURS["EPN, recipe paper"], "alpha": 0.18, "lw": 0}
         axes.axvspan(BELIEVED_STEPS / 3, 3 * BELIEVED_STEPS, **shade)
         words = {"ha": "center", "va": "bottom", "fontsize": 7.5, "color": style.FAINT}
         axes.annotate("the paper's\ntraining\n(believed)", (BELIEVED_STEPS, 1.0), **words)
         for line in axes.get_lines():
-            label = str(line.get_label())
-            if label.startswith("EPN") and "recipe" not in label:
-                line.set_label(label.replace("EPN", "EPN, recipe fast"))
-        axes.set(xlabel="environment steps", ylabel="goals per episode")
+            line.set_label(re.sub("^EPN(?!, recipe)", "EPN, recipe fast", str(line.get_label())))
+        axes.set_ylabel("goals per episode")
         style.shared_legend(drawing, ncols=2)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class ThinkingTime(Figure[Evaluations]):
     """Training curves of planners with more and fewer iterations, and what they end at."""
 
-    name: str = "thinking_time"
     title: str = "Planners trained with 1, 2 and 4 iterations (paper, Figure 4a)"
     caption: str = (
         "The EPN, symbols, recipe `fast`, trained on 5 intersections with as many planner iterations as its "
@@ -124,23 +111,20 @@ class ThinkingTime(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges", "edges-inverse", "oracle")
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Evaluations that the runs logged, with the end of each; and reference policies."""
-        runs = [run for run in source.runs if self._counts(run)]
-        if not runs:
-            raise NotAvailable("no run of an EPN on streets with symbols among --runs")
+        runs = [run for run in source.runs if run.evaluations and is_plain_epn(run, "symbols")]
         iterations = {run.folder.name: run.config.agent.iterations for run in runs}
+        iterations = {run: number for run, number in iterations.items() if number in self.iterations}
+        if not iterations:
+            raise NotAvailable("no run of an EPN on streets with symbols among --runs")
         curves = group_by(curve_rows(source, ("fast",)), "run")
-        curves = {
-            run: [
-                {"kind": "curve", "iterations": number, **row, "agent": f"EPN, {style.plural(number)}"}
-                for row in curves[run]
-            ]
-            for run, number in iterations.items()
-        }
-        for rows in curves.values():
-            yield from rows
-        end = last_common_steps(runs)
-        for rows in curves.values():
+        longest = dict.fromkeys(iterations.values(), 0)
+        for run, number in iterations.items():
+            about = {"kind": "curve", "iterations": number}
+            curves[run] = [{**about, **row, "agent": f"EPN, {style.plural(number)}"} for row in curves[run]]
+            longest[number] = max(longest[number], curves[run][-1]["steps"])
+            yield from curves[run]
+        end = min(longest.values())
+        for rows in (curves[run] for run in iterations):
             before = [row for row in rows if row["steps"] <= end]
             # A run that was stopped earlier, or was first looked at later, has nothing to compare.
             if before and rows[-1]["steps"] >= end:
@@ -148,30 +132,17 @@ class ThinkingTime(Figure[Evaluations]):
         for row in reference_rows(source, self.references):
             yield {"kind": "reference", **row}
 
-    def _counts(self, run: LoggedRun) -> bool:
-        """Whether a run is one of the figure: only its thinking time tells it apart."""
-        return (
-            agent_name(run.config.agent) == "epn"
-            and run.config.recipe == "fast"
-            and run.observations == "symbols"
-            and run.config.agent.recent_rows is None
-            and run.config.agent.iterations in self.iterations
-            and " intersections" not in run.label
-            and bool(run.evaluations)
-        )
-
     def plot(self, rows: Table) -> Drawing:
-        """Curves, and what they end at."""
         drawing, (left, right) = style.subplots(8.6, 3.6, 1, 2, width_ratios=(1.7, 1))
         draw_curves(left, [row for row in rows if row["kind"] != "end"], "steps", named=False)
         left.set(xlim=(0, None), ylabel="goals per episode")
         ends = dict(sorted(group_by(where(rows, kind="end"), "iterations").items()))
         style.bars(
             right,
-            [f"{number} ({style.plural(len(group), 'seed')})" for number, group in ends.items()],
-            [array(group, GOALS).mean() for group in ends.values()],
-            [spread(group) for group in ends.values()],
-            colours=[style.colour_of(group[0]["agent"]) for group in ends.values()],
+            [f"{number} ({style.plural(len(end), 'seed')})" for number, end in ends.items()],
+            [array(end, GOALS).mean() for end in ends.values()],
+            [spread(end) for end in ends.values()],
+            colours=[style.colour_of(end[0]["agent"]) for end in ends.values()],
         )
         references = where(rows, kind="reference")
         style.reference_lines(right, references)
@@ -182,15 +153,6 @@ class ThinkingTime(Figure[Evaluations]):
         return drawing
 
 
-def last_common_steps(runs: list[LoggedRun]) -> int:
-    """The most steps that some run of each number of iterations was evaluated at."""
-    ends: dict[int, int] = {}
-    for run in runs:
-        iterations, steps = run.config.agent.iterations, run.evaluations[-1]["steps"]
-        ends[iterations] = max(steps, ends.get(iterations, 0))
-    return min(ends.values())
-
-
 def spread(rows: Table) -> float:
     """Standard deviation over seeds; none of a single one."""
     return float(array(rows, GOALS).std(ddof=1)) if len(rows) > 1 else 0.0
@@ -198,8 +160,7 @@ def spread(rows: Table) -> float:
 
 def curve_rows(source: Evaluations, recipes: Sequence[str]) -> Table:
     """Every evaluation that the runs logged in worlds of the size that agents are compared in."""
-    # Side of a grid: goals on grids of different sizes do not belong on one axis.
-    size = lambda world: getattr(world, "size", None)  # noqa: E731
+    side = getattr(source.world, "size", None)
     return [
         {
             "agent": run.label,
@@ -213,16 +174,16 @@ def curve_rows(source: Evaluations, recipes: Sequence[str]) -> Table:
             SHARE: record[f"evaluation_{SHARE}"],
         }
         for run in source.runs
-        if run.config.recipe in recipes and size(run.config.world) == size(source.world)
+        # Goals on grids of different sizes do not belong on one axis.
+        if run.config.recipe in recipes and getattr(run.config.world, "size", None) == side
         for record in run.evaluations
     ]
 
 
 def reference_rows(source: Evaluations, names: Sequence[str]) -> Table:
     """Goals per episode of reference policies."""
-    return [
-        {"agent": name, "recipe": "reference", GOALS: source.scores(name).goals_per_episode} for name in names
-    ]
+    about = {"recipe": "reference"}
+    return [{"agent": name, **about, GOALS: source.scores(name).goals_per_episode} for name in names]
 
 
 def draw_curves(axes: Axes, rows: Table, x: str, *, named: bool = True) -> None:
@@ -230,14 +191,14 @@ def draw_curves(axes: Axes, rows: Table, x: str, *, named: bool = True) -> None:
     references = where(rows, recipe="reference")
     curves = group_by([row for row in rows if row["recipe"] != "reference"], "agent")
     for label in sorted(curves, key=in_order):
-        runs = group_by(curves[label], "run").values()
+        runs, colour = group_by(curves[label], "run").values(), style.colour_of(label)
         seeds = [np.asarray(sorted((row[x], row[GOALS]) for row in run)).T for run in runs]
         for places, goals in seeds:
-            axes.plot(places, goals, color=style.colour_of(label), linewidth=0.8, alpha=0.4)
+            axes.plot(places, goals, color=colour, linewidth=0.8, alpha=0.4)
         places, mean = mean_curve(seeds)
         shown = f"{label} ({len(seeds)} seeds)" if len(seeds) > 1 else label
-        axes.plot(places, mean, color=style.colour_of(label), linewidth=2.0, label=shown)
-        axes.plot(places[-1], mean[-1], "o", markersize=4, color=style.colour_of(label))
+        axes.plot(places, mean, color=colour, linewidth=2.0, label=shown)
+        axes.plot(places[-1], mean[-1], "o", markersize=4, color=colour)
     axes.set_ylim(0, max(1.06 * max(array(references, GOALS), default=0.0), 1))
     if x == "steps":
         axes.set_xlabel("environment steps (millions)")
@@ -247,12 +208,9 @@ def draw_curves(axes: Axes, rows: Table, x: str, *, named: bool = True) -> None:
 
 def mean_curve(curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Mean of curves `[2, n]` at common places, as far as all of them go."""
-    if len(curves) == 1:
-        return curves[0][0], curves[0][1]
-    first = max(curve[0, 0] for curve in curves)
-    last = min(curve[0, -1] for curve in curves)
-    if last <= first:  # they do not overlap: the longest stands for all
-        longest = max(curves, key=lambda curve: curve[0, -1])
-        return longest[0], longest[1]
+    first, last = max(curve[0, 0] for curve in curves), min(curve[0, -1] for curve in curves)
+    if len(curves) == 1 or last <= first:  # they do not overlap: the longest stands for all
+        places, mean = max(curves, key=lambda curve: curve[0, -1])
+        return places, mean
     places = np.linspace(first, last, CURVE_POINTS)
     return places, np.mean([np.interp(places, *curve) for curve in curves], axis=0)

@@ -6,12 +6,12 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
@@ -98,32 +98,24 @@ class Evaluations:
         """A trained agent by its label, or by its name of `load`; None if there is none."""
         return self.agents.get(name) or self._of_runs.get(name)
 
-    def load(self, run: LoggedRun) -> str | None:
-        """Load the agent of a run; returns the name that evaluations know it by, None if it has no agent."""
-        name = f"{run.label}, {run.folder}"
-        if name not in self._of_runs:
-            trained = agent_of(run)
-            if trained is None:
-                return None
-            self._of_runs[name] = trained
-        return name
+    def load(self, runs: Sequence[LoggedRun]) -> list[str]:
+        """Load the agents of runs, as far as they have some; returns the names to evaluate them by."""
+        names = {f"{run.label}, {run.folder}": run for run in runs}
+        for name in names.keys() - self._of_runs.keys():
+            if trained := agent_of(names[name]):
+                self._of_runs[name] = trained
+        return [name for name in names if name in self._of_runs]
 
     def seeds(self, label: str) -> list[str]:
-        """Names of the agents of all runs that differ from the one shown only by their seed, itself included.
-
-        Where there are no such runs, its label alone.
-        """
+        """Agents of the runs that differ from the one shown only by their seed; if none, its label alone."""
         shown = self.agents.get(label)
         same = [run for run in self.runs if shown is not None and same_but_seed(run.config, shown.config)]
-        return [name for run in same if (name := self.load(run)) is not None] or [label]
+        return self.load(same) or [label]
 
     def world_of(self, name: str, world: Any = None) -> Any:
         """The world, by default the common one, as an agent or policy is to see it."""
         world = world or self.world
-        trained = self.find(name)
-        if isinstance(world, StreetLearn) and trained is not None and trained.observations == "pixels":
-            return dataclasses.replace(world, frames=self.frames)
-        return world
+        return dataclasses.replace(world, frames=self.frames) if self._sees_pixels(name) else world
 
     def policy(
         self, name: str, world: Any, *, greedy: bool = False, new_symbols: bool = False, **options
@@ -141,7 +133,7 @@ class Evaluations:
         try:
             self.policy(label, self.world_of(label, world), new_symbols=True)
         except InputError as error:
-            self.say(f"{label}: left out at {describe(world)}: {error}")
+            self.say(f"{label}: left out: {error}")
             return False
         return True
 
@@ -150,7 +142,11 @@ class Evaluations:
         world, episodes = self.world_of(name, world), self._episodes(name, episodes)
         key = (name, world, episodes, tuple(sorted(options.items())))
         if key not in self._completed:
-            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {describe(world)}")
+            if isinstance(world, StreetLearn):
+                where = f"{world.city}, {world.neighbourhoods.intersections} intersections"
+            else:
+                where = f"{world.size}×{world.size}"
+            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {where}")
             policy = self.policy(name, world, **options)
             self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
         return self._completed[key]
@@ -167,16 +163,10 @@ class Evaluations:
         world = self.world_of(name)
         return play(world.make(), self.policy(name, world), episodes, self.seed)
 
-    def time_episodes(
-        self, name: str, world: Any, episodes: int, **options
-    ) -> tuple[np.ndarray, dict[str, float]]:
-        """Play episodes in one batch, compiled beforehand.
+    def time_episodes(self, name: str, world: Any, episodes: int, **options) -> tuple[np.ndarray, dict]:
+        """Whether each step completed a task, `[T, E]`, and milliseconds per step and environment as columns.
 
-        Processor time, summed over threads, hardly depends on what else the machine does; time on the clock
-        does.
-
-        Returns:
-            Whether each step completed a task, `[T, E]`; milliseconds per step and environment as columns.
+        Processor time, summed over threads, hardly depends on what else the machine does; the clock does.
         """
         environment, policy = world.make(), self.policy(name, world, **options)
         keys = episode_keys(self.seed, episodes)
@@ -190,11 +180,12 @@ class Evaluations:
         }
 
     def _episodes(self, name: str, episodes: int | None) -> int:
-        episodes = min(episodes or self.episodes, self.episodes)
+        most = min(self.episodes, self.pixel_episodes) if self._sees_pixels(name) else self.episodes
+        return min(episodes or most, most)
+
+    def _sees_pixels(self, name: str) -> bool:
         trained = self.find(name)
-        if trained is not None and trained.observations == "pixels":
-            return min(episodes, self.pixel_episodes)
-        return episodes
+        return trained is not None and trained.observations == "pixels"
 
 
 def columns(scores: Scores, *names: str) -> dict[str, Any]:
@@ -208,36 +199,27 @@ def columns(scores: Scores, *names: str) -> dict[str, Any]:
     return found
 
 
-def describe(world: Any) -> str:
-    """A world in a few words."""
-    if not isinstance(world, StreetLearn):
-        return f"{world.size}×{world.size}"
-    return f"{world.city}, {world.neighbourhoods.intersections} intersections"
-
-
-def gather(
-    runs: Sequence[LoggedRun], *, shipped: bool = True, folder: Path | None = None, **settings: Any
-) -> Evaluations:
-    """Runs, and of each kind of agent the shipped one (of the package or a folder), else the best run's.
+def gather(runs: Sequence[LoggedRun], *, shipped: bool = True, **settings: Any) -> Evaluations:
+    """Runs, and of each kind of agent the shipped one, else the best run's.
 
     Agents that see pixels are left out if there are no frames. Settings are fields of `Evaluations`.
     """
     evaluations = Evaluations(runs, **settings)
     found: dict[str, TrainedAgent] = {}
-    for card in list_pretrained(folder) if shipped else []:
+    for card in list_pretrained() if shipped else []:
         if card.world == domain_name(evaluations.world):
-            agent, config = load_pretrained(card.name, folder=folder)
+            agent, config = load_pretrained(card.name)
             label = kind_label(config)
             # A second shipped agent of one kind is told apart by its own name.
             label = label if label not in found else card.name
             found[label] = TrainedAgent(label, agent, config, card.name, card.steps)
     for run in sorted(runs, key=lambda run: -run.final_goals):
         # A run without a checkpoint yet: its log still gives a curve.
-        if run.label not in found and (trained := agent_of(run)) is not None:
+        if run.label not in found and (trained := agent_of(run)):
             found[run.label] = trained
-    if evaluations.frames is None:
-        found = {label: trained for label, trained in found.items() if trained.observations == "symbols"}
-    evaluations.agents = dict(sorted(found.items(), key=lambda item: in_order(item[0])))
+    for label in sorted(found, key=in_order):
+        if evaluations.frames is not None or found[label].observations == "symbols":
+            evaluations.agents[label] = found[label]
     return evaluations
 
 
@@ -261,6 +243,18 @@ def same_but_seed(one: RunConfig, other: RunConfig) -> bool:
         return dataclasses.replace(config, world=world, learning=learning, seed=0)
 
     return common(one) == common(other)
+
+
+def is_plain_epn(agent: TrainedAgent | LoggedRun, observations: str) -> bool:
+    """Whether an EPN of streets differs from the one that figures show only in its thinking time."""
+    config = agent.config
+    return (
+        isinstance(config.agent, EPNConfig)
+        and config.agent.recent_rows is None
+        and config.recipe == "fast"
+        and agent.observations == observations
+        and " intersections" not in agent.label
+    )
 
 
 def is_main(label: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, dataclass_transform
 
 from matplotlib.figure import Figure as Drawing
 
@@ -24,15 +25,26 @@ class NotAvailable(Exception):
     """A figure that cannot be made of what is at hand; the message says what is missing."""
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Figure(ABC, Generic[Source]):
-    """A figure; what it measures (sizes, numbers of episodes, reference policies) are its further fields."""
+    """A figure; what it measures (sizes, numbers of episodes, reference policies) are its further fields.
 
-    name: str
-    """Name of its files."""
+    Every kind of figure is a frozen dataclass of keywords, without saying so.
+    """
+
     title: str
     caption: str
     """What is to be seen, and how it was measured."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    @property
+    def name(self) -> str:
+        """Name of its files: `StepsToGoal` writes steps_to_goal.csv."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
 
     @abstractmethod
     def table(self, source: Source) -> Iterable[Row]:

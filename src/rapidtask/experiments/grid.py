@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,11 +26,9 @@ WORLD = MemoryPlanning()
 """Where agents are compared."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Trajectory(Figure[Evaluations]):
     """The EPN's way to its first goals."""
 
-    name: str = "trajectory"
     title: str = "The first three tasks of an episode (paper, Figure 2d)"
     caption: str = (
         "The trained EPN in the first held-out world in which it completed enough tasks: where it began "
@@ -42,7 +40,6 @@ class Trajectory(Figure[Evaluations]):
     """Episodes to look for one with enough tasks in; the first that has them is shown."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Every step until the last of the goals."""
         trace = source.trace(source.epn().label, self.episodes)
         enough = np.flatnonzero(trace.completed.sum(axis=0) >= self.tasks)
         if not len(enough):
@@ -50,25 +47,21 @@ class Trajectory(Figure[Evaluations]):
         episode, size = int(enough[0]), source.world.size
         completed = trace.completed[:, episode].astype(int)
         tasks = 1 + np.cumsum(completed) - completed
+        (x, y), (goal_x, goal_y) = (cell_of(part[:, episode], size) for part in (trace.state, trace.goal))
         for step in range(int((tasks <= self.tasks).sum())):
-            x, y = cell_of(int(trace.state[step, episode]), size)
-            goal_x, goal_y = cell_of(int(trace.goal[step, episode]), size)
+            place = {"x": x[step], "y": y[step], "goal_x": goal_x[step], "goal_y": goal_y[step]}
             yield {
                 "episode": episode,
                 "size": size,
                 "task": int(tasks[step]),
                 "step": step + 1,
-                "x": x,
-                "y": y,
-                "goal_x": goal_x,
-                "goal_y": goal_y,
+                **{name: int(value) for name, value in place.items()},
                 "action": ACTIONS[int(trace.action[step, episode])],
                 "completed": int(completed[step]),
             }
 
     def plot(self, rows: Table) -> Drawing:
-        """One grid per task."""
-        drawing, parts = style.panels(rows, "task", 2.9, 3.1)
+        drawing, parts = style.panels(rows, ["task"], 2.9, 3.1)
         discovered: dict[tuple[int, int], int] = {}
         for axes, steps in parts:
             for row in steps:
@@ -108,11 +101,9 @@ def draw_task(axes: Axes, steps: Table, discovered: dict[tuple[int, int], int]) 
         axes.plot(last["x"], last["y"], "*", **star)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerGrids(Figure[Evaluations]):
     """Share of the oracle on grids of other sizes than trained on, with symbols never met."""
 
-    name: str = "larger_grids"
     title: str = "Beyond the paper: grids of other sizes"
     caption: str = (
         "Share of the oracle in the last third of the episode, on grids from 3×3 to 6×6. Episodes last 100 "
@@ -124,7 +115,6 @@ class LargerGrids(Figure[Evaluations]):
     episodes: int = 500
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores per size of the EPNs and of reference policies."""
         epns = [a.label for a in source.agents.values() if a.kind == "epn" and a.config.recipe == "fast"]
         if not epns:
             raise NotAvailable(NO_EPN)
@@ -137,9 +127,8 @@ class LargerGrids(Figure[Evaluations]):
                 yield {**row, **columns(scores, f"{GOALS}±", f"{SHARE}±", "episodes")}
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent; the size of training is shaded."""
         drawing, axes = style.subplots(5.6, 3.4)
-        style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE)
+        style.draw_lines(axes, [row for row in rows if row["agent"] != "oracle"], "size", SHARE, line="agent")
         sizes = values(rows, "size")
         axes.set(ylabel=style.Y_LABELS[SHARE], xlabel="grid")
         axes.set_xticks(sizes, [f"{size}×{size}" for size in sizes])
@@ -148,11 +137,9 @@ class LargerGrids(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Exploration(Figure[Evaluations]):
     """How soon agents have seen all cells, against the best possible."""
 
-    name: str = "exploration"
     title: str = "Beyond the paper: what agents explore"
     caption: str = (
         "Mean number of different cells seen by each step of an episode. Best possible is one new cell per "
@@ -165,7 +152,6 @@ class Exploration(Figure[Evaluations]):
     """Steps that the drawing shows."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Cells seen by each step, and steps to see all of them."""
         if not source.agents:
             raise NotAvailable(NO_AGENT)
         cells = source.world.size**2
@@ -185,7 +171,6 @@ class Exploration(Figure[Evaluations]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """One line per agent."""
         drawing, axes = style.subplots(6.4, 3.5)
         cells = max(16, round(max(array(rows, "cells_seen"))))
         best = [0, cells - 1, self.shown_steps], [1, cells, cells]
@@ -193,9 +178,8 @@ class Exploration(Figure[Evaluations]):
         for label, points in group_by([r for r in rows if r["step"] <= self.shown_steps], "agent").items():
             median = points[-1]["median_steps_to_see_all"]
             shown = style.name_of(label) + (f" (all by step {median:.0f})" if median is not None else "")
-            axes.plot(
-                array(points, "step"), array(points, "cells_seen"), **style.line_style(label), label=shown
-            )
+            look = style.line_style(label) | {"label": shown}
+            axes.plot(array(points, "step"), array(points, "cells_seen"), **look)
         axes.set(xlabel="step of the episode", ylabel="different cells seen")
         axes.set(xlim=(0, self.shown_steps), ylim=(0, cells + 0.6))
         axes.legend(loc="lower right", title="median", title_fontsize=8)

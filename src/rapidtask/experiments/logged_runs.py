@@ -14,13 +14,12 @@ from rapidtask.experiments.style import plural
 from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
 from rapidtask.runs.logs import read_log
 
-AGENT_LABELS = {"epn": "EPN", "lstm": "LSTM", "merlin": "MERLIN", "mra": "MRA"}
 PIXELS = ", pixels"
 """How the labels of agents end that see pixels."""
+GRID_SIZE, STREET_INTERSECTIONS = 4, 5
+"""Sizes of the paper's training worlds; labels name any other."""
 STREET_ITERATIONS = 4
 """Planner iterations of the EPN that street figures show; labels name any other number."""
-STREET_INTERSECTIONS = 5
-"""Intersections of the paper's training worlds; labels name any other number."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,11 @@ class LoggedRun:
         return self.evaluations[-1]["evaluation_goals_per_episode"] if self.evaluations else 0.0
 
     @property
+    def is_finished(self) -> bool:
+        """Whether it was trained for all its steps."""
+        return self.steps >= self.config.steps
+
+    @property
     def steps(self) -> int:
         """Environment steps so far."""
         return self.records[-1]["steps"] if self.records else 0
@@ -65,56 +69,41 @@ class LoggedRun:
 
 def kind_label(config: RunConfig) -> str:
     """Name of a kind of agent: what tells its figures' curves apart."""
-    label = AGENT_LABELS.get(agent_name(config.agent), agent_name(config.agent))
-    if getattr(config.agent, "recent_rows", None):
-        label += f" N×k (k={config.agent.recent_rows})"
-    size = getattr(config.world, "size", 4)
-    if size != 4:
+    world, agent = config.world, config.agent
+    label = agent_name(agent).upper()
+    if getattr(agent, "recent_rows", None):
+        label += f" N×k (k={agent.recent_rows})"
+    if (size := getattr(world, "size", GRID_SIZE)) != GRID_SIZE:
         label += f" {size}×{size}"
     if config.recipe == "paper":
         label += ", recipe paper"
-    elif getattr(config.agent, "state_in_rows", None) is False and not config.agent.plan_with_newest:
+    elif getattr(agent, "state_in_rows", None) is False and not agent.plan_with_newest:
         # As the paper has it: the planner knows neither the current state nor the newest transition.
         label += ", strict"
-    return label + (_street_variant(config, config.world) if isinstance(config.world, StreetLearn) else "")
-
-
-def _street_variant(config: RunConfig, world: StreetLearn) -> str:
-    """What else tells kinds of agents apart on streets: thinking time, size of worlds, sight."""
-    variant = ""
-    iterations = getattr(config.agent, "iterations", STREET_ITERATIONS)
-    # Of thoughts of different lengths, what was learned from counts.
-    iterations = getattr(config.agent, "learned_iterations", None) or iterations
-    if iterations != STREET_ITERATIONS:
-        variant += f", {plural(iterations)}"
-    if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
-        variant += f", {intersections} intersections"
-    return variant + (PIXELS if world.frames is not None else "")
-
-
-def read_run(folder: Path) -> LoggedRun:
-    """Read a run's configuration and log."""
-    try:
-        config = run_config_from_json(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InputError(f"{folder}: not the folder of a run, it has no config.json") from None
-    except ValueError as error:
-        raise InputError(f"{folder / 'config.json'}: {error}") from None
-    return LoggedRun(folder, config, read_log(folder / "log.jsonl"))
+    if isinstance(world, StreetLearn):
+        # Of thoughts of different lengths, what was learned from counts.
+        learned = getattr(agent, "learned_iterations", None)
+        if (iterations := learned or getattr(agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
+            label += f", {plural(iterations)}"
+        if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
+            label += f", {intersections} intersections"
+        label += PIXELS if world.frames is not None else ""
+    return label
 
 
 def read_runs(folders: Sequence[Path], domain: str | None) -> list[LoggedRun]:
     """The runs in these folders or directly below them; all must be of the domain, if one is given."""
     runs: list[LoggedRun] = []
     for folder in folders:
-        if (folder / "config.json").is_file():
-            found = [folder]
-        else:
-            found = sorted(path.parent for path in folder.glob("*/config.json"))
-        if not found:
+        configs = [*folder.glob("config.json")] or sorted(folder.glob("*/config.json"))
+        if not configs:
             raise InputError(f"--runs: {folder} is no run, and holds none")
-        runs += [read_run(path) for path in found]
-    for run in runs:
-        if domain is not None and (trained := domain_name(run.config.world)) != domain:
-            raise InputError(f"--runs: {run.folder} was trained in {trained}, not {domain}")
+        for path in configs:
+            try:
+                config = run_config_from_json(json.loads(path.read_text(encoding="utf-8")))
+            except ValueError as error:
+                raise InputError(f"{path}: {error}") from None
+            if domain is not None and (trained := domain_name(config.world)) != domain:
+                raise InputError(f"--runs: {path.parent} was trained in {trained}, not {domain}")
+            runs.append(LoggedRun(path.parent, config, read_log(path.parent / "log.jsonl")))
     return runs

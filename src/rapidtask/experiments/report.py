@@ -59,7 +59,13 @@ def report_page(sections: Sequence[Section], footer: str) -> str:
 
 
 def _section(section: Section) -> str:
-    figures = "".join(_figure(result) for result in section.results if result.drawing is not None)
+    figures = ""
+    for result in section.results:
+        if result.drawing is not None:
+            data = base64.b64encode(drawing_bytes(result.drawing, "svg")).decode()
+            title, caption = html.escape(result.entry.title), html.escape(result.entry.caption)
+            figures += f'<h2>{title}</h2><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
+            figures += f"<p><small>{caption}</small></p>"
     notes = "".join(f'<p class="note">{html.escape(note)}</p>' for note in section.notes)
     return (
         f"<h1>{html.escape(section.title)}</h1><p>{html.escape(section.introduction)}</p>{notes}"
@@ -71,26 +77,15 @@ def _section(section: Section) -> str:
 
 
 def _table(all_scores: Sequence[Scores]) -> str:
-    rows = ""
-    for scores in all_scores:
-        rows += (
-            f'<tr{" class=reference" if scores.policy in POLICIES else ""}><td><i style="background:'
-            f'{style.colour_of(scores.policy)}"></i>{html.escape(style.name_of(scores.policy))}</td>'
-            f"<td>{scores.goals_per_episode:.2f} ± {scores.goals_per_episode_stderr:.2f}</td>"
-            f"<td>{scores.goals_last_third:.2f}</td><td>{scores.oracle_share_last_third:.1%}</td></tr>"
-        )
+    rows = "".join(
+        f'<tr{" class=reference" if scores.policy in POLICIES else ""}><td><i style="background:'
+        f'{style.colour_of(scores.policy)}"></i>{html.escape(style.name_of(scores.policy))}</td>'
+        f"<td>{scores.goals_per_episode:.2f} ± {scores.goals_per_episode_stderr:.2f}</td>"
+        f"<td>{scores.goals_last_third:.2f}</td><td>{scores.oracle_share_last_third:.1%}</td></tr>"
+        for scores in all_scores
+    )
     return (
         "<table><thead><tr><th>agent</th><th>goals per episode</th><th>in the last third</th>"
         f"<th>share of the oracle there</th></tr></thead><tbody>{rows}</tbody></table>"
         "<p><small>Mean ± standard error. Grey: reference policies, which are not learned.</small></p>"
-    )
-
-
-def _figure(result: Result) -> str:
-    assert result.drawing is not None
-    data = base64.b64encode(drawing_bytes(result.drawing, "svg")).decode()
-    title, caption = (html.escape(text) for text in (result.entry.title, result.entry.caption))
-    return (
-        f'<h2>{title}</h2><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
-        f"<p><small>{caption}</small></p>"
     )

@@ -150,20 +150,18 @@ def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], ou
     """Write the folder's README from its index: figures, captions, commands, runs."""
     index = read_index(out)
     lines = [f"# {title}", ""]
-    for name in (*order, *(name for name in index if name not in order)):
-        if name not in index:
-            continue
+    for name in sorted(index, key=lambda name: order.index(name) if name in order else len(order)):
         entry = Entry(**index[name])
         lines += [f"## {entry.title}", ""]
         if entry.missing:
             lines += [f"Not drawn: {entry.missing}.", ""]
             continue
+        how = entry.how or f"{entry.episodes} episodes per evaluation"
         lines += [f"![{entry.title}]({name}.png)", ""]
         lines += [f"{entry.caption} [Table]({name}.csv), [SVG]({name}.svg).", ""]
         lines += [
-            f"`{entry.command}`: {entry.how or f'{entry.episodes} episodes per evaluation'}, "
-            f"worlds of seed {entry.seed}, "
-            f"{entry.seconds:.0f} s, {entry.date}, commit {entry.commit}, {entry.machine}.",
+            f"`{entry.command}`: {how}, worlds of seed {entry.seed}, {entry.seconds:.0f} s, {entry.date}, "
+            f"commit {entry.commit}, {entry.machine}.",
             "",
         ]
     agents = {label: source for entry in index.values() for label, source in entry["agents"].items()}
@@ -195,9 +193,8 @@ def run_row(run: LoggedRun) -> Row:
     }
 
 
-def keep_sweeps(folders: Sequence[Path], out: Path) -> list[Path]:
+def keep_sweeps(folders: Sequence[Path], out: Path) -> Iterator[Path]:
     """Copy the tables of tried settings of sweeps into the results."""
-    kept: list[Path] = []
     for folder in folders:
         table = folder / "sweep.csv"
         if not table.is_file():
@@ -205,5 +202,4 @@ def keep_sweeps(folders: Sequence[Path], out: Path) -> list[Path]:
         target = out / "sweeps" / f"{folder.name}.csv"
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(table, target)
-        kept.append(target)
-    return kept
+        yield target

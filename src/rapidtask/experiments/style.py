@@ -16,11 +16,14 @@ from rapidtask.experiments.tables import array, group_by
 from rapidtask.policies import POLICIES
 
 Y_LABELS = {GOALS: "goals per episode", SHARE: "share of the oracle, last third (%)"}
+FACTORS = {GOALS: 1.0, SHARE: 100.0}
+"""Shares are drawn in percent."""
 DASHED = (0, (4, 2))
 
 INK = "#1f2937"
 FAINT = "#6b7280"
 GRID = "#e5e7eb"
+WHISKERS = {"elinewidth": 0.9, "ecolor": INK}
 COLOURS = {
     "EPN": "#2563eb",
     "MERLIN": "#ea580c",
@@ -33,6 +36,8 @@ COLOURS = {
     "EPN, 4 iterations, pixels": "#7aa2f7",
     "EPN, 8 iterations": "#1e3a8a",
     "EPN, random iterations": "#be185d",
+    "EPN, intermediate nodes left out": "#2563eb",
+    "EPN, intermediate nodes kept": "#be185d",
     "EPN, pixels": "#7aa2f7",
     "MERLIN, pixels": "#fdba74",
     "MRA, pixels": "#d8b4fe",
@@ -53,7 +58,6 @@ NAMES = {
     "within-task": "within-task optimum",
     "edges": "edge planner",
     "edges-inverse": "edge planner + inverses",
-    "hand-coded": "hand-coded",
 }
 """Reference policies as figures call them."""
 
@@ -91,9 +95,9 @@ def colour_of(label: str) -> str:
     return COLOURS.get(label) or VARIANTS[sum(label.encode()) % len(VARIANTS)]
 
 
-def iteration_colour(iteration: int, iterations: int = 6):
-    """From light to dark as the planner thinks longer."""
-    return colormaps["viridis_r"](0.12 + 0.88 * (iteration - 1) / (iterations - 1))
+def iteration_colour(iteration: int):
+    """From light to dark as the planner thinks longer, up to 6 iterations."""
+    return colormaps["viridis_r"](0.12 + 0.88 * (iteration - 1) / 5)
 
 
 def name_of(label: str) -> str:
@@ -106,40 +110,32 @@ def plural(count: int, what: str = "iteration") -> str:
     return f"{count} {what}" + ("" if count == 1 else "s")
 
 
-def new_figure(width: float, height: float) -> Drawing:
-    """An empty drawing, inches."""
-    return Drawing(figsize=(width, height), layout="constrained")
-
-
-def subplots(width: float, height: float, rows: int = 1, columns: int = 1, **options) -> tuple[Drawing, Any]:
-    """A drawing, inches, and its axes as `Figure.subplots` gives them, with faint grid lines."""
-    drawing = new_figure(width, height)
+def subplots(
+    width: float, height: float, rows: int = 1, columns: int = 1, *, grid: Any = "y", **options
+) -> tuple[Drawing, Any]:
+    """A drawing, inches, and its axes as `Figure.subplots` gives them, with faint grid lines if any."""
+    drawing = Drawing(figsize=(width, height), layout="constrained")
     axes = drawing.subplots(rows, columns, **options)
     for each in drawing.axes:
-        quiet(each)
+        each.set_axisbelow(True)
+        each.tick_params(length=3)
+        if grid:
+            each.grid(axis=grid, color=GRID, linewidth=0.8)
     return drawing, axes
-
-
-def quiet(axes: Axes, *, grid: str = "y") -> None:
-    """Faint grid lines behind the data."""
-    axes.set_axisbelow(True)
-    axes.grid(axis=grid, color=GRID, linewidth=0.8)  # pyright: ignore[reportArgumentType]
-    axes.tick_params(length=3)
 
 
 def reference_lines(axes: Axes, rows: Table, column: str = GOALS, *, named: bool = True) -> None:
     """Horizontal lines, with their names at the right end, moved apart where they would overlap."""
-    factor = 100.0 if column == SHARE else 1.0
     least_gap = 0.05 * (100 if column == SHARE else max(array(rows, column), default=0.0))
     previous = -float("inf")
     for row in sorted(rows, key=lambda row: row[column]):
-        label, value = row["agent"], factor * row[column]
+        label, value = row["agent"], FACTORS[column] * row[column]
         axes.axhline(value, color=colour_of(label), linewidth=1.0, linestyle=DASHED, zorder=1)
         previous = max(value, previous + least_gap)
         if named:
-            place, across = (1.01, previous), ("axes fraction", "data")
-            look = {"fontsize": 7.5, "color": FAINT, "va": "center"}
-            axes.annotate(f"{name_of(label)} {value:.1f}", place, xycoords=across, **look)
+            words = f"{name_of(label)} {value:.1f}"
+            across, look = axes.get_yaxis_transform(), {"fontsize": 7.5, "color": FAINT, "va": "center"}
+            axes.text(1.01, previous, words, transform=across, **look)
 
 
 def bars(
@@ -152,11 +148,10 @@ def bars(
     colours: Sequence[str] | None = None,
 ) -> None:
     """Vertical bars with their value on top."""
-    colours = colours or [colour_of(label) for label in labels]
-    whiskers = {"elinewidth": 0.9, "ecolor": INK}
-    drawn = axes.bar(range(len(labels)), heights, 0.68, yerr=errors, color=colours, error_kw=whiskers)
-    axes.bar_label(drawn, [form.format(height) for height in heights], padding=2, fontsize=8, color=INK)
-    axes.set_xticks(range(len(labels)), [fill(name_of(label), 11) for label in labels])
+    places, colours = range(len(labels)), colours or [colour_of(label) for label in labels]
+    drawn = axes.bar(places, heights, 0.68, yerr=errors, color=colours, error_kw=WHISKERS)
+    axes.bar_label(drawn, fmt=form, padding=2, fontsize=8, color=INK)
+    axes.set_xticks(places, [fill(name_of(label), 11) for label in labels])
 
 
 def line_style(label: str, **marks: Any) -> dict[str, Any]:
@@ -167,10 +162,10 @@ def line_style(label: str, **marks: Any) -> dict[str, Any]:
 
 
 def panels(
-    rows: Table, key: str | Sequence[str], width: float, height: float, *, ylabel: str = "", **options
+    rows: Table, keys: Sequence[str], width: float, height: float, *, ylabel: str = "", **options
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
     """A drawing with one panel of this width for each value of the key columns, and the rows of each."""
-    groups = group_by(rows, *([key] if isinstance(key, str) else key))
+    groups = group_by(rows, *keys)
     drawing, axes = subplots(width * len(groups), height, 1, len(groups), squeeze=False, **options)
     axes[0, 0].set_ylabel(ylabel)
     return drawing, list(zip(axes[0], groups.values(), strict=True))
@@ -186,25 +181,22 @@ def shared_legend(drawing: Drawing, *, where: str = "upper", ncols: int = 4) -> 
     drawing.legend(list(found.values()), list(found), loc=place, ncols=ncols)
 
 
-def draw_lines(
-    axes: Axes, rows: Table, x: str, y: str, *, line: str = "agent", colours: dict[str, str] | None = None
-) -> None:
-    """Means over seeds of `SHARE` (in percent) or `GOALS`, one line for each value of a column."""
-    factor = 100.0 if y == SHARE else 1.0
+def draw_lines(axes: Axes, rows: Table, x: str, y: str, *, line: str = "line") -> None:
+    """Means over seeds of `SHARE` or `GOALS`, one line for each value of a column."""
     for label, ours in group_by(rows, line).items():
-        points = {place: mean_over_seeds(same, y, factor) for place, same in group_by(ours, x).items()}
-        places = sorted(points)
-        means, errors = zip(*(points[place] for place in places), strict=True)
+        points = group_by(ours, x).items()
+        points = sorted((place, *mean_over_seeds(same, y, FACTORS[y])) for place, same in points)
+        places, means, errors = zip(*points, strict=True)
         seeds = len({row.get("source") for row in ours})
         shown = name_of(label) + (f" ({seeds} seeds)" if seeds > 1 else "")
-        look = line_style(ours[0]["agent"], marker="o", markersize=4.5)
-        look["color"] = (colours or {}).get(label) or colour_of(label)
+        look = line_style(ours[0]["agent"], marker="o", markersize=4.5, color=colour_of(label))
         axes.errorbar(places, means, errors, label=shown, **look)
     axes.set_ylim(0, 106) if y == SHARE else axes.set_ylim(bottom=0)
 
 
-def draw_band(axes: Axes, x: np.ndarray, y: np.ndarray, error: np.ndarray, **look) -> None:
+def draw_band(axes: Axes, rows: Table, x_column: str, y_column: str, **look) -> None:
     """A line, and two standard errors around it shaded."""
+    x, y, error = (array(rows, name) for name in (x_column, y_column, f"{y_column}_stderr"))
     axes.plot(x, y, **look)
     axes.fill_between(x, y - 2 * error, y + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
 

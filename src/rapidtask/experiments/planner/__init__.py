@@ -1,26 +1,23 @@
 """What a trained planner computes: distances decoded from its summary, its attention, value iteration."""
 
 from rapidtask.experiments.figure import Experiment
-from rapidtask.experiments.planner.attention import AttentionKinds, GridAttention, StreetAttention
+from rapidtask.experiments.planner import attention, distances, maps
 from rapidtask.experiments.planner.decodings import gather_decodings
-from rapidtask.experiments.planner.distances import DecodingAccuracy, DecodingLoss, DecodingReach, Emergence
-from rapidtask.experiments.planner.maps import GridMap, StreetDistance, StreetLikelihood
-from rapidtask.experiments.planner.value_iteration import ValueIteration
 
 EXPERIMENT = Experiment(
     "Results: what the planner computes",
     (
-        DecodingLoss(),
-        DecodingAccuracy(),
-        DecodingReach(),
-        StreetLikelihood(),
-        StreetDistance(),
-        GridMap(),
-        ValueIteration(),
-        AttentionKinds(),
-        GridAttention(),
-        StreetAttention(),
-        Emergence(),
+        distances.DecodingLoss(),
+        distances.DecodingAccuracy(),
+        distances.DecodingReach(),
+        maps.StreetLikelihood(),
+        maps.StreetDistance(),
+        maps.GridMap(),
+        distances.ValueIteration(),
+        attention.AttentionKinds(),
+        attention.GridAttention(),
+        attention.StreetAttention(),
+        distances.Emergence(),
     ),
     gather_decodings,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,18 +19,11 @@ from rapidtask.envs.environment import TimeStep
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
 from rapidtask.experiments.planner.decoder import ITERATIONS
-from rapidtask.experiments.planner.decodings import UNTRAINED, Decodings, Setting, setting_title
-from rapidtask.experiments.planner.maps import (
-    central_cell,
-    choose_map,
-    draw_states,
-    half_streets,
-    line_text,
-    read_line,
-)
+from rapidtask.experiments.planner.decodings import UNTRAINED, Decodings, setting_title
+from rapidtask.experiments.planner.maps import DrawnMap, draw_states, read_line, street_map, torus_map
 from rapidtask.experiments.planner.situations import Situations, sample_situations
 from rapidtask.experiments.tables import array, group_by, where
-from rapidtask.worlds.torus import OFFSETS, cell_of
+from rapidtask.worlds.torus import OFFSETS
 
 KINDS = {
     "goes on from it": "#2563eb",
@@ -44,7 +36,6 @@ KINDS = {
 }
 """What a row may be to the row that looks at it, and its colour; "itself" counts before all others, then the
 first that holds."""
-BLACK = "#111827"
 FROM_GOAL = 3
 """How far from the goal the row starts that is watched, if the map is so large."""
 TOP = 0.5
@@ -70,30 +61,23 @@ def relations(memory: Memory) -> dict[str, Bool[np.ndarray, "B N N"]]:
     origin, successor, mask = (np.asarray(x) for x in (memory.origin, memory.successor, memory.mask))
     pair = lambda mine, yours: mine[:, :, None] == yours[:, None, :]  # noqa: E731
     goal = np.asarray(memory.goal)[:, None]
-    at_goal = (origin == goal) | (successor == goal)
-    itself = np.broadcast_to(np.eye(origin.shape[1], dtype=bool), pair(origin, origin).shape)
     holds = {
-        "itself": itself,
+        "itself": np.eye(origin.shape[1], dtype=bool)[None],
         "goes on from it": pair(successor, origin),
         "leads to it": pair(origin, successor),
         "starts there too": pair(origin, origin),
         "ends there too": pair(successor, successor),
-        "touches the goal": np.broadcast_to(at_goal[:, None, :], itself.shape),
-        "elsewhere": np.ones_like(itself),
+        "touches the goal": ((origin == goal) | (successor == goal))[:, None, :],
     }
-    free = mask[:, :, None] & mask[:, None, :]
-    found: dict[str, np.ndarray] = {}
-    for kind, pairs in holds.items():
-        found[kind] = pairs & free
-        free = free & ~pairs
-    return {kind: found[kind] for kind in KINDS}
+    names = (*holds, "elsewhere")
+    first = np.select(list(holds.values()), range(len(holds)), default=len(holds))
+    used = mask[:, :, None] & mask[:, None, :]
+    return {kind: used & (first == names.index(kind)) for kind in KINDS}
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionKinds(Figure[Decodings]):
     """Shares of attention by what a row is to the row that looks at it."""
 
-    name: str = "attention_kinds"
     title: str = "What the planner looks at"
     caption: str = (
         "Share of a row's attention that goes to rows that go on from where it leads, that lead to where it "
@@ -106,14 +90,12 @@ class AttentionKinds(Figure[Decodings]):
     worlds: int = 32
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Shares per setting and iteration."""
         fresh = {(s.domain, s.name): s.agent for s in source.settings(origin=UNTRAINED)}
         for setting in source.settings():
             generator = np.random.default_rng(source.seed)
             situations = sample_situations(setting.tested_in, self.worlds, generator)
             memory = situations.memories(int(situations.num_rows.max()))
             used = np.asarray(memory.mask)
-
             evenly = np.where(used, 1 / used.sum(axis=1, keepdims=True), 0.0)
             shares = {"even": np.repeat(evenly[:, None, :], used.shape[1], axis=1)}
             shares["fresh"] = look(fresh[setting.domain, setting.name], situations, memory, 1)[0]
@@ -133,20 +115,18 @@ class AttentionKinds(Figure[Decodings]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """Stacked bars per iteration."""
-        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, ylabel="attention (%)")
+        black, options = style.colour_of("oracle"), {"ylabel": "attention (%)", "grid": ""}
+        drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.6, **options)
         for axes, ours in parts:
-            axes.grid(visible=False)
-            places = np.arange(len(ours))
-            floor = np.zeros(len(ours))
+            places, floor = np.arange(len(ours)), np.zeros(len(ours))
             for kind, colour in KINDS.items():
                 heights = 100 * array(ours, kind)
                 axes.bar(places, heights, bottom=floor, width=0.76, color=colour, label=kind)
                 floor += heights
             evenly, _, *best = 100 * array(ours, "best of those that go on")
             label = "of those that go on, on the best"
-            axes.plot(places[2:], best, "o-", color=BLACK, ms=3.2, lw=1.3, label=label)
-            axes.axhline(evenly, color=BLACK, lw=1, ls=":")
+            axes.plot(places[2:], best, "o-", color=black, ms=3.2, lw=1.3, label=label)
+            axes.axhline(evenly, color=black, lw=1, ls=":")
             axes.set_xticks(places, [row["iteration"] for row in ours])
             axes.tick_params(axis="x", labelsize=7)
             axes.set(title=setting_title(ours[0]), xlabel="iteration", ylim=(0, 100))
@@ -158,31 +138,27 @@ def brings_closest(situations: Situations) -> Bool[np.ndarray, "B N"]:
     """Rows whose move leads as close to the goal as any from the same state."""
     world = situations.world
     reached = np.asarray(situations.worlds.next_state)[world, :, : situations.num_moves]  # [B, S, M]
-    to_goal = np.asarray(situations.worlds.distance)[
-        world[:, None, None], reached, situations.goal[:, None, None]
-    ]
+    distance = np.asarray(situations.worlds.distance)[world, :, situations.goal]  # [B, S]
+    to_goal = np.take_along_axis(distance[..., None], reached, axis=1)
     closest = to_goal == to_goal.min(axis=-1, keepdims=True)
     return closest.reshape(len(world), -1)[:, : int(situations.num_rows.max())]
 
 
-def watch_one(
-    setting: Setting, situations: Situations, size: np.ndarray
-) -> tuple[int, int, Float[np.ndarray, "I S M"]]:
-    """The state and move of one row, the largest so far from the goal, and its attention to every row."""
+def watch_one(drawn: DrawnMap) -> tuple[int, int, Float[np.ndarray, "I S M"]]:
+    """The state and move of one row, the longest so far from the goal, and its attention to every row."""
+    situations = drawn.situations
     distance, num_moves = situations.distance, situations.num_moves
-    state = int(np.argmax(np.where(distance == min(FROM_GOAL, distance.max()), size, -1)))
+    state = int(np.argmax(np.where(distance == min(FROM_GOAL, distance.max()), drawn.lengths, -1)))
     after = distance[situations.worlds.next_state[situations.world[0], state]]
     move = int(np.flatnonzero(after == distance[state] - 1)[0])  # the first that leads closer
     here = situations.take(np.array([state]))
-    weights = look(setting.agent, here, here.memories(int(here.num_rows[0])), ITERATIONS)
+    weights = look(drawn.setting.agent, here, here.memories(int(here.num_rows[0])), ITERATIONS)
     return state, move, weights[:, 0, state * num_moves + move].reshape(ITERATIONS, -1, num_moves)
 
 
-@dataclass(frozen=True, kw_only=True)
 class GridAttention(Figure[Decodings]):
     """The torus, each cell in four triangles: the rows of its four moves."""
 
-    name: str = "grid_attention"
     title: str = "Where one row looks, on the torus"
     caption: str = (
         "Each cell holds four rows of the memory, one for each move, drawn as the triangle on that side. "
@@ -191,40 +167,35 @@ class GridAttention(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Attention to every row of the torus."""
-        setting = source.settings("memory-planning")[-1]
-        size = setting.worlds.size
-        goal = central_cell(size)
-        situations = source.map_situations(setting, 0, goal)
-        state, move, attention = watch_one(setting, situations, np.ones(size**2))
+        torus = torus_map(source)
+        *watched, attention = watch_one(torus)
         for (i, s, m), weight in np.ndenumerate(attention):
-            x, y = cell_of(s, size)
-            yield {
-                "setting": setting.name,
-                "map": setting.origin,
-                "size": size,
-                "iteration": i + 1,
-                "x": x,
-                "y": y,
-                "move": m,
-                "attention": float(weight),
-                "is_watched": int((s, m) == (state, move)),
-                "is_goal": int(s == goal),
-            }
+            row = {"iteration": i + 1, **torus.places[s], "move": m, "attention": float(weight)}
+            marks = {"is_watched": int([s, m] == watched), "is_goal": torus.is_goal(s)}
+            yield {**torus.columns, **row, **marks}
 
     def plot(self, rows: Table) -> Drawing:
-        """One torus per iteration."""
         drawing, parts = panel_per_iteration(rows, 7.4, 5.0)
+        sides = (-0.55, rows[0]["size"] - 0.45)
         for axes, ours in parts:
-            draw_triangles(axes, ours)
+            axes.set(xlim=sides, ylim=sides, aspect="equal")
+            for row in sorted(ours, key=lambda row: row["is_watched"]):
+                middle, (dx, dy) = np.array([row["x"], row["y"]]), OFFSETS[row["move"]]
+                # From the middle of the cell to the two corners on the side of the move.
+                corners = np.array([[0.04 * dx, 0.04 * dy], [dx - dy, dy + dx], [dx + dy, dy - dx]])
+                corners[1:] *= 0.46
+                colour = style.ATTENTION(min(1.0, row["attention"] / TOP))
+                edge, width = (style.INK, 1.6) if row["is_watched"] else ("white", 0.4)
+                drawn = {"fc": colour, "ec": edge, "lw": width, "zorder": 2 + row["is_watched"]}
+                axes.add_patch(Polygon(middle + corners, **drawn))
+                if row["is_goal"] and row["move"] == 0:
+                    axes.plot(*middle, "*", ms=11, color=style.GOAL, mec="white", mew=0.8, zorder=4)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetAttention(Figure[Decodings]):
     """The street map in the colours of attention."""
 
-    name: str = "street_attention"
     title: str = "Where one row looks, on the street map"
     caption: str = (
         "The same neighbourhood and goal (star) as in the maps above. Colour: how much one row, a move "
@@ -233,29 +204,15 @@ class StreetAttention(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Attention to the rows that start at every state, all moves together."""
-        setting = source.settings("streetlearn")[-1]
-        streets = setting.test_worlds.sample()
-        world, goal = choose_map(streets)
-        lines = half_streets(streets.places, world)
-        lengths = np.array([np.hypot(*np.diff(line, axis=0).T).sum() for line in lines])
-        situations = source.map_situations(setting, world, goal)
-        state, move, attention = watch_one(setting, situations, lengths)
+        streets = street_map(source)
+        state, move, attention = watch_one(streets)
+        watched = {"watched_move": streets.situations.worlds.rules.actions[move]}
         for (i, s), weight in np.ndenumerate(attention.sum(axis=-1)):
-            yield {
-                "setting": setting.name,
-                "map": setting.origin,
-                "iteration": i + 1,
-                "state": s,
-                "attention": float(weight),
-                "is_watched": int(s == state),
-                "watched_move": streets.worlds.rules.actions[move],
-                "is_goal": int(s == goal),
-                "half_street": line_text(lines[s]),
-            }
+            row = {"iteration": i + 1, "state": s, "attention": float(weight), "is_watched": int(s == state)}
+            marks = {**watched, "is_goal": streets.is_goal(s)}
+            yield {**streets.columns, **row, **marks, **streets.places[s]}
 
     def plot(self, rows: Table) -> Drawing:
-        """One map per iteration."""
         drawing, parts = panel_per_iteration(rows, 8.4, 5.4)
         for axes, ours in parts:
             (watched,) = where(ours, is_watched=1)
@@ -268,30 +225,10 @@ class StreetAttention(Figure[Decodings]):
 def panel_per_iteration(rows: Table, width: float, height: float) -> tuple[Drawing, list[tuple[Axes, Table]]]:
     """Panels in two lines with one scale of colours, and the rows of each."""
     groups = group_by(rows, "iteration")
-    drawing = style.new_figure(width, height)
-    panels = drawing.subplots(2, -(-len(groups) // 2)).ravel()
+    drawing, panels = style.subplots(width, height, 2, -(-len(groups) // 2), grid="")
     scale = ScalarMappable(Normalize(0, TOP), style.ATTENTION)
-    drawing.colorbar(scale, ax=list(panels), shrink=0.6, label="attention", extend="max")
-    for axes in panels[len(groups) :]:
-        axes.axis("off")
-    for axes, iteration in zip(panels, groups, strict=False):
+    drawing.colorbar(scale, ax=panels, shrink=0.6, label="attention", extend="max")
+    for axes, iteration in zip(panels.flat, groups, strict=True):
         axes.set_title(f"iteration {iteration}", loc="center")
-    return drawing, list(zip(panels, groups.values(), strict=False))
-
-
-def draw_triangles(axes: Axes, rows: Table) -> None:
-    """Each row of the memory as a triangle of its cell, on the side of its move."""
-    size = rows[0]["size"]
-    for row in sorted(rows, key=lambda row: row["is_watched"]):
-        x, y = row["x"], row["y"]
-        dx, dy = OFFSETS[row["move"]]
-        # From the middle of the cell to the two corners on the side of the move.
-        side = np.array([[dx - dy, dy + dx], [dx + dy, dy - dx]]) * 0.46
-        corners = np.vstack([[0.04 * dx, 0.04 * dy], side]) + np.array([x, y])
-        colour = style.ATTENTION(min(1.0, row["attention"] / TOP))
-        edge, width = (style.INK, 1.6) if row["is_watched"] else ("white", 0.4)
-        axes.add_patch(Polygon(corners, fc=colour, ec=edge, lw=width, zorder=3 if row["is_watched"] else 2))
-        if row["is_goal"] and row["move"] == 0:
-            axes.plot(x, y, "*", ms=11, color=style.GOAL, mec="white", mew=0.8, zorder=4)
-    axes.set(xlim=(-0.55, size - 0.45), ylim=(-0.55, size - 0.45), aspect="equal")
-    axes.axis("off")
+        axes.axis("off")
+    return drawing, list(zip(panels.flat, groups.values(), strict=True))

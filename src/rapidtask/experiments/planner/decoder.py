@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -23,34 +23,27 @@ BATCH = 64
 """Situations planned at a time."""
 SLOTS = 48
 """Memories are planned over in the smallest multiple of this that holds them: few programs to compile."""
-NUM_SEEDS = 3
-"""Decoders of each iteration; they differ in their first weights and in the order of what they learn from."""
-UPDATES = 500
 MINIBATCH = 256
 LEARNING_RATE = 3e-3
 CURVE_POINTS = 60
 """Points of a training curve, each the mean of the updates since the one before."""
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
+class Inputs(eqx.Module):
     """What decoders read in K situations, on the host: no gradient goes back to the planner."""
 
     summary: Float[np.ndarray, "I K D"]
     """The max-pooled readout after each iteration."""
-    here: Float[np.ndarray, "K E"]
-    """Embedding of the current state."""
-    goal: Float[np.ndarray, "K E"]
-    """Embedding of the goal."""
+    places: Float[np.ndarray, "K 2E"]
+    """Embeddings of the current state and of the goal, side by side."""
     match: Float[np.ndarray, " K"]
     """How alike the two are, 1 for the same; 0 everywhere if the policy network is not told."""
     distance: Int[np.ndarray, " K"]
     """Fewest moves to the goal: what is to be decoded."""
 
-    @property
-    def places(self) -> Float[np.ndarray, "K 2E"]:
-        """Both embeddings side by side."""
-        return np.concatenate([self.here, self.goal], axis=1)
+    def scaled(self, mean: Float[np.ndarray, "I 1 D"], scale: Float[np.ndarray, "I 1 D"]) -> Inputs:
+        """The same with other summaries."""
+        return replace(self, summary=(self.summary - mean) / scale)
 
 
 @eqx.filter_jit
@@ -74,15 +67,10 @@ def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:
             planned = plan_and_summarise(agent, batch.memories(int(num_slots)), batch.timesteps())
             summary[:, index] = np.asarray(planned)[:, : len(index)]
     embeddings = agent.embed()
-    here, goal = jnp.asarray(situations.here_ids()), jnp.asarray(situations.goal_ids())
+    here, goal = jnp.asarray(situations.ids(situations.here)), jnp.asarray(situations.ids(situations.goal))
     told = 0.0 if agent.policy_match is None else 1.0
-    return Inputs(
-        summary,
-        np.asarray(embeddings.look_up(here)),
-        np.asarray(embeddings.look_up(goal)),
-        told * np.asarray(embeddings.similarity(here, goal)),
-        situations.distance,
-    )
+    places = np.concatenate([embeddings.look_up(here), embeddings.look_up(goal)], axis=1)
+    return Inputs(summary, places, told * np.asarray(embeddings.similarity(here, goal)), situations.distance)
 
 
 class Decoder(eqx.Module):
@@ -93,91 +81,76 @@ class Decoder(eqx.Module):
     """What the first layer gains if the state is the goal, as in the policy network."""
     classes: Linear
 
-    def __init__(self, width: int, embedded: int, num_classes: int, key: PRNGKeyArray):
+    def __init__(self, width: int, places: int, num_classes: int, key: PRNGKeyArray):
         policy_key, classes_key = jax.random.split(key)
-        self.policy = Mlp((width + 2 * embedded, width, width), policy_key)
+        self.policy = Mlp((width + places, width, width), policy_key)
         self.policy_match = jnp.ones(width)
         self.classes = Linear(width, num_classes, classes_key, scale=0.1)
 
-    def __call__(self, inputs: Float[Array, "B I"], match: Float[Array, " B"]) -> Float[Array, "B C"]:
-        """Logits of the distances 0, 1, 2, …, the last class for all that are further."""
+    def __call__(self, inputs: Inputs) -> Float[Array, "K C"]:
+        """Logits of the distances 0, 1, 2, …, the last class for all further ones, after one iteration."""
         first, second = self.policy.layers
-        hidden = first(inputs) + match[:, None] * self.policy_match
-        return self.classes(jax.nn.relu(second(jax.nn.relu(hidden))))
-
-
-class Decoders(eqx.Module):
-    """Decoders of every iteration and seed, and the scale they see summaries at."""
-
-    decoders: Decoder
-    """All of them: every array has leading axes of iterations and seeds, `[I, R, …]`."""
-    mean: Float[Array, "I D"]
-    scale: Float[Array, "I D"]
+        hidden = first(jnp.concatenate([inputs.summary, inputs.places], axis=1))
+        hidden = jax.nn.relu(hidden + inputs.match[:, None] * self.policy_match)
+        return self.classes(jax.nn.relu(second(hidden)))
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
-    """Decoders, and how their training went."""
+class Decoders:
+    """Decoders of every iteration and seed, and how their training went."""
 
-    decoders: Decoders
+    decoders: Decoder
+    """All of them: every array has leading axes of iterations and seeds, `[I, R, …]`."""
+    scale: tuple[Float[np.ndarray, "I 1 D"], Float[np.ndarray, "I 1 D"]]
+    """Mean and standard deviation that they see summaries at."""
     update: Int[np.ndarray, " P"]
     """Updates after which the curve has points."""
     loss: Float[np.ndarray, "I R P"]
     """Mean cross-entropy of the minibatches up to there."""
 
 
-def train_decoders(
-    inputs: Inputs, num_classes: int, *, seed: int, num_seeds: int = NUM_SEEDS, updates: int = UPDATES
-) -> Training:
-    """Train decoders of all iterations and seeds side by side."""
-    num_iterations, _, summary_width = inputs.summary.shape
-    mean = inputs.summary.mean(axis=1)
-    scale = inputs.summary.std(axis=1) + 1e-6
-    make = lambda key: Decoder(summary_width, inputs.here.shape[1], num_classes, key)  # noqa: E731
+def train_decoders(inputs: Inputs, num_classes: int, *, seed: int, num_seeds: int, updates: int) -> Decoders:
+    """Train decoders of all iterations and seeds side by side.
+
+    Seeds differ in their first weights and in the order of situations; decoders of one seed start alike at
+    every iteration, and learn from the same situations.
+    """
+    sizes = (inputs.summary.shape[-1], inputs.places.shape[-1], num_classes)
     seed_keys = jax.random.split(jax.random.key(seed), num_seeds)
-    # Decoders of one seed start alike at every iteration, and learn from the same situations.
-    decoders = jax.vmap(lambda _: jax.vmap(make)(seed_keys))(jnp.arange(num_iterations))
-    summary = (inputs.summary - mean[:, None]) / scale[:, None]
-    target = np.minimum(inputs.distance, num_classes - 1)
-    summary, places, match, target = jax.tree.map(jnp.asarray, (summary, inputs.places, inputs.match, target))
-    losses, decoders = _train(decoders, summary, places, match, target, seed_keys, updates)
+    make = jax.vmap(lambda key: Decoder(*sizes, key))
+    decoders = jax.vmap(lambda _: make(seed_keys))(jnp.arange(len(inputs.summary)))
+    scale = inputs.summary.mean(1, keepdims=True), inputs.summary.std(1, keepdims=True) + 1e-6
+    shown = replace(inputs.scaled(*scale), distance=np.minimum(inputs.distance, num_classes - 1))
+    losses, decoders = _train(decoders, shown, seed_keys, updates)
     each = max(1, updates // CURVE_POINTS)
     kept = np.asarray(losses)[: updates // each * each]
     curve = kept.reshape(-1, each, *kept.shape[1:]).mean(axis=1)
-    return Training(
-        Decoders(decoders, jnp.asarray(mean), jnp.asarray(scale)),
-        each * np.arange(1, len(curve) + 1),
-        np.moveaxis(curve, 0, -1),
-    )
+    return Decoders(decoders, scale, each * np.arange(1, len(curve) + 1), np.moveaxis(curve, 0, -1))
+
+
+PER_ITERATION = Inputs(0, None, None, None)  # pyright: ignore[reportArgumentType]
+"""Axis of iterations."""
 
 
 @eqx.filter_jit
 def _train(
-    decoders: Decoder,
-    summary: Float[Array, "I K D"],
-    places: Float[Array, "K E"],
-    match: Float[Array, " K"],
-    target: Int[Array, " K"],
-    seed_keys: PRNGKeyArray,
-    updates: int,
+    decoders: Decoder, inputs: Inputs, seed_keys: PRNGKeyArray, updates: int
 ) -> tuple[Float[Array, "U I R"], Decoder]:
     """Adam with a learning rate that falls to 0; returns the losses of all updates, and the decoders."""
     optimiser = optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, updates))
 
-    def loss(decoder: Decoder, summary, places, match, target):
-        logits = decoder(jnp.concatenate([summary, places], axis=1), match)
-        return optax.softmax_cross_entropy_with_integer_labels(logits, target).mean()
+    def loss(decoder: Decoder, batch: Inputs):
+        return optax.softmax_cross_entropy_with_integer_labels(decoder(batch), batch.distance).mean()
 
     each_seed = jax.vmap(eqx.filter_value_and_grad(loss))
-    each_iteration = jax.vmap(each_seed, in_axes=(0, 0, None, None, None))
+    each_iteration = jax.vmap(each_seed, in_axes=(0, PER_ITERATION))
 
     def update(carry, step):
         decoders, state = carry
-        draw = lambda key: jax.random.randint(jax.random.fold_in(key, step), (MINIBATCH,), 0, len(target))  # noqa: E731
-        index = jax.vmap(draw)(seed_keys)  # [R, B]
-        losses, gradient = each_iteration(
-            decoders, summary[:, index], places[index], match[index], target[index]
-        )
+        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(seed_keys, step)
+        index = jax.vmap(lambda key: jax.random.randint(key, (MINIBATCH,), 0, len(inputs.match)))(keys)
+        one_for_all = (inputs.places[index], inputs.match[index], inputs.distance[index])  # [R, B]
+        losses, gradient = each_iteration(decoders, Inputs(inputs.summary[:, index], *one_for_all))
         updates, state = optimiser.update(gradient, state)
         return (eqx.apply_updates(decoders, updates), state), losses
 
@@ -188,16 +161,6 @@ def _train(
 
 def decode(decoders: Decoders, inputs: Inputs) -> Float[np.ndarray, "I R K C"]:
     """Log-likelihood of each distance according to every decoder."""
-    arrays = (jnp.asarray(x) for x in (inputs.summary, inputs.places, inputs.match))
-    return np.asarray(_decode(decoders, *arrays))
-
-
-@eqx.filter_jit
-def _decode(decoders: Decoders, summary, places, match):
-    summary = (summary - decoders.mean[:, None]) / decoders.scale[:, None]
-
-    def one(decoder: Decoder, summary):
-        return jax.nn.log_softmax(decoder(jnp.concatenate([summary, places], axis=1), match))
-
-    each_seed = jax.vmap(one, in_axes=(0, None))
-    return jax.vmap(each_seed)(decoders.decoders, summary)
+    read = jax.vmap(lambda decoder, inputs: jax.nn.log_softmax(decoder(inputs)), in_axes=(0, None))
+    each_iteration = eqx.filter_jit(jax.vmap(read, in_axes=(0, PER_ITERATION)))
+    return np.asarray(each_iteration(decoders.decoders, inputs.scaled(*decoders.scale)))

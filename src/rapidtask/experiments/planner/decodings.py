@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,7 @@ from rapidtask.errors import InputError
 from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, gather
 from rapidtask.experiments.figure import NotAvailable, Row
 from rapidtask.experiments.logged_runs import LoggedRun
-from rapidtask.experiments.planner.decoder import (
-    NUM_SEEDS,
-    UPDATES,
-    Training,
-    decode,
-    decoder_inputs,
-    train_decoders,
-)
+from rapidtask.experiments.planner.decoder import Decoders, decode, decoder_inputs, train_decoders
 from rapidtask.experiments.planner.situations import Situations, all_states, sample_maps, sample_situations
 from rapidtask.pretrained.load import fit_agent
 from rapidtask.runs.config import RunConfig
@@ -77,7 +69,7 @@ def setting_title(row: Row) -> str:
 class Decoded:
     """Test situations as read by the decoders of every iteration (I) and seed (R)."""
 
-    training: Training
+    decoders: Decoders
     test: Situations
     log_likelihood: Float[np.ndarray, "I R K C"]
     """Of each distance in each situation."""
@@ -132,9 +124,9 @@ class Decodings(Evaluations):
     """Situations that decoders learn from, each in a world of its own (streets: in one of the pool)."""
     test_situations: int = 3000
     """About as many situations to test them in: all states of as many worlds as it takes."""
-    updates: int = UPDATES
+    updates: int = 500
     """Updates of the decoders."""
-    num_seeds: int = NUM_SEEDS
+    num_seeds: int = 3
     """Decoders of each iteration."""
     fewest_pairs: int = 20
     """Distances with fewer pairs in the test are not reported."""
@@ -154,14 +146,13 @@ class Decodings(Evaluations):
 
     def settings(self, domain: str | None = None, origin: str = TRAINED) -> list[Setting]:
         """What the EPNs of an origin fit: per domain the worlds of training, then larger ones."""
-        domains = [name for name in DOMAINS if domain in (None, name) and f"{name}, {origin}" in self.agents]
         found: list[Setting] = []
-        for name in domains:
-            trained = self.agents[f"{name}, {origin}"]
+        for name in DOMAINS if domain is None else (domain,):
+            if (trained := self.agents.get(f"{name}, {origin}")) is None:
+                continue
             for title, worlds, test_worlds in self._worlds(name):
                 try:
-                    environment = test_worlds.make()
-                    agent, _ = fit_agent(trained.agent, trained.config, environment, new_symbols=True)
+                    agent, _ = fit_agent(trained.agent, trained.config, test_worlds.make(), new_symbols=True)
                 except InputError as error:
                     self.say(f"{title}: left out: {error}")
                     continue
@@ -179,33 +170,27 @@ class Decodings(Evaluations):
             tori = (MemoryPlanning(), MemoryPlanning(size=6))
             return [(f"{torus.size}×{torus.size} torus", torus, torus) for torus in tori]
         near = StreetLearn(pool_size=self.street_worlds, seed=self.seed + 1)
+        pools = {5: near, 12: replace(near, num_intersections=12)}
         test = {"pool_size": self.street_test_worlds, "seed": self.seed + 2}
-        return [
-            (f"{n} intersections", streets, replace(streets.held_out(), **test))
-            for n, streets in ((5, near), (12, replace(near, num_intersections=12)))
-        ]
+        return [(f"{n} intersections", pool, replace(pool.held_out(), **test)) for n, pool in pools.items()]
 
     def decoded(self, setting: Setting) -> Decoded:
-        """Distances decoded from a planner."""
+        """Distances decoded from a planner in all states of worlds that no decoder was trained on."""
         key = tuple(setting.columns.values())
         if key not in self._decoded:
             generator = np.random.default_rng((self.seed, list(DOMAINS).index(setting.domain)))
-            learned_in = to_numpy(setting.worlds.make().pool.worlds)
+            learned_in, tested_in = to_numpy(setting.worlds.make().pool.worlds), setting.tested_in
             train = sample_situations(learned_in, self.train_situations, generator)
-            tested_in = setting.tested_in
-            # All states of worlds that no decoder was trained on, each world with one goal.
             count = max(1, round(self.test_situations / float(tested_in.num_states.mean())))
             test = sample_maps(tested_in, count, generator)
             self.say(f"{setting.name}, {setting.origin}: planning in {len(train)} situations")
             inputs = decoder_inputs(setting.agent, train)
             num_classes = min(LONGEST, int(train.distance.max())) + 2
             self.say(f"{setting.name}, {setting.origin}: training decoders")
-            training = train_decoders(
-                inputs, num_classes, seed=self.seed, num_seeds=self.num_seeds, updates=self.updates
-            )
+            sizes = {"num_seeds": self.num_seeds, "updates": self.updates}
+            decoders = train_decoders(inputs, num_classes, seed=self.seed, **sizes)
             self.say(f"{setting.name}, {setting.origin}: testing decoders")
-            read = decode(training.decoders, decoder_inputs(setting.agent, test))
-            self._decoded[key] = Decoded(training, test, read, self.fewest_pairs)
+            self._decoded[key] = self._read(setting, decoders, test)
         return self._decoded[key]
 
     def map_situations(self, setting: Setting, world: int, goal: int) -> Situations:
@@ -215,21 +200,17 @@ class Decodings(Evaluations):
         symbols = symbols[None, : worlds.next_state.shape[1]].astype(np.int32)
         return all_states(worlds, np.array([world]), np.array([goal]), symbols)
 
-    def decode_map(self, setting: Setting, world: int, goal: int) -> Decoded:
-        """What the decoders of a setting say of every state of one world with a fixed goal."""
-        situations = self.map_situations(setting, world, goal)
-        training = self.decoded(setting).training
-        read = decode(training.decoders, decoder_inputs(setting.agent, situations))
-        return Decoded(training, situations, read)
+    def decode_map(self, setting: Setting, situations: Situations) -> Decoded:
+        """What the decoders of a setting say in other situations than the test's."""
+        return self._read(setting, self.decoded(setting).decoders, situations)
+
+    def _read(self, setting: Setting, decoders: Decoders, situations: Situations) -> Decoded:
+        read = decode(decoders, decoder_inputs(setting.agent, situations))
+        return Decoded(decoders, situations, read, self.fewest_pairs)
 
 
 def gather_decodings(
-    runs: Sequence[LoggedRun],
-    *,
-    shipped: bool = True,
-    folder: Path | None = None,
-    frames: str | None = None,
-    **settings: Any,
+    runs: Sequence[LoggedRun], *, shipped: bool = True, frames: str | None = None, **settings: Any
 ) -> Decodings:
     """Per domain the EPN that other figures show, and as a control a fresh one of the same shape.
 
@@ -239,12 +220,10 @@ def gather_decodings(
     for world in (MemoryPlanning(), StreetLearn()):
         domain = domain_name(world)
         ours = [run for run in runs if domain_name(run.config.world) == domain]
-        found = gather(ours, shipped=shipped, folder=folder, world=world).agents.values()
-        trained = next((trained for trained in found if can_be_decoded(trained.config)), None)
-        if trained is not None:
-            agents[f"{domain}, {TRAINED}"] = trained
-            fresh = trained.config.make_agent()
-            agents[f"{domain}, {UNTRAINED}"] = TrainedAgent("EPN", fresh, trained.config, "fresh weights")
+        found = gather(ours, shipped=shipped, world=world).agents.values()
+        if trained := next((trained for trained in found if can_be_decoded(trained.config)), None):
+            fresh = TrainedAgent("EPN", trained.config.make_agent(), trained.config, "fresh weights")
+            agents |= {f"{domain}, {TRAINED}": trained, f"{domain}, {UNTRAINED}": fresh}
     return Decodings(runs, agents, **settings)
 
 

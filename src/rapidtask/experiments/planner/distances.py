@@ -1,12 +1,12 @@
-"""Distances decoded from the planner: losses, accuracy against the distance, how far it sees."""
+"""Distances decoded from the planner: losses, accuracy, how far it sees, and value iteration beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
+from jaxtyping import Float, Int
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from rapidtask.experiments import style
@@ -29,11 +29,9 @@ SETTING_COLOURS = {
 """Of the two settings of each domain."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingLoss(Figure[Decodings]):
     """Training loss of the distance decoders, for each number of planner iterations."""
 
-    name: str = "decoding_loss"
     title: str = "Decoding the distance to the goal: training loss (paper, supplementary figure a)"
     caption: str = (
         "The EPN is frozen and its policy network replaced by a decoder of the same size, trained to "
@@ -45,36 +43,29 @@ class DecodingLoss(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Loss along the training of each decoder."""
         for setting in source.settings():
-            training = source.decoded(setting).training
+            training = source.decoded(setting).decoders
             for (i, r, p), loss in np.ndenumerate(training.loss):
                 row = {**setting.columns, "iterations": i + 1, "decoder_seed": r}
                 yield {**row, "update": int(training.update[p]), "training_loss": float(loss)}
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per setting."""
         drawing, parts = style.panels(rows, ("domain", "setting"), 2.8, 3.3, ylabel="training loss (nats)")
         for axes, ours in parts:
+            updates = values(ours, "update")
             for iterations, same in group_by(ours, "iterations").items():
                 colour = style.iteration_colour(iterations)
-                seeds = group_by(same, "decoder_seed").values()
-                curves = [array(seed, "training_loss") for seed in seeds]
-                updates = values(same, "update")
-                for curve in curves:
-                    axes.plot(updates, curve, color=colour, lw=0.6, alpha=0.5)
-                mean = np.mean(curves, axis=0)
-                axes.plot(updates, mean, color=colour, lw=1.8, label=style.plural(iterations))
+                curves = array(same, "training_loss").reshape(-1, len(updates)).T  # a column for each seed
+                axes.plot(updates, curves, color=colour, lw=0.6, alpha=0.5)
+                axes.plot(updates, curves.mean(1), color=colour, lw=1.8, label=style.plural(iterations))
             axes.set(title=setting_title(ours[0]), xlabel="updates", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=6)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingAccuracy(Figure[Decodings]):
     """Accuracy of the decoded distance against the distance, per number of iterations (paper, Figure 4c)."""
 
-    name: str = "decoding_accuracy"
     title: str = "How far the planner sees (paper, Figure 4c)"
     caption: str = (
         "Share of states whose distance to the goal is decoded correctly, against that distance, in worlds "
@@ -84,20 +75,16 @@ class DecodingAccuracy(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Accuracy per distance, decoder seed and number of iterations."""
         for setting in source.settings():
             yield from accuracy_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per setting."""
         return accuracy_panels(rows, "setting", setting_title)
 
 
-@dataclass(frozen=True, kw_only=True)
 class DecodingReach(Figure[Decodings]):
     """The distance at which decoding falls below 50%, and the loss, against the number of iterations."""
 
-    name: str = "decoding_reach"
     title: str = "What each iteration adds"
     caption: str = (
         "Left: cross-entropy of the decoded distance in new worlds. Right: the distance at which accuracy "
@@ -107,29 +94,34 @@ class DecodingReach(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Losses and reach per setting, number of iterations and decoder seed."""
         for setting in source.settings():
             yield from reach_rows(setting, source.decoded(setting))
 
     def plot(self, rows: Table) -> Drawing:
-        """Loss and reach against iterations."""
         drawing, (left, right) = style.subplots(8.4, 3.4, 1, 2)
         shades = {domain: iter(colours) for domain, colours in SETTING_COLOURS.items()}
         for (domain, setting), ours in group_by(rows, "domain", "setting").items():
-            look = {"color": next(shades[domain]), "label": f"{DOMAINS[domain]}, {setting}"}
-            draw_against_iterations(left, ours, "test_loss", **look)
-            draw_against_iterations(right, ours, "below_half_at_distance", **look)
+            colour, trained = next(shades[domain]), ours[0]["trained_iterations"]
+            for axes, column in ((left, "test_loss"), (right, "below_half_at_distance")):
+                means = {i: array(seeds, column).mean() for i, seeds in group_by(ours, "iterations").items()}
+                label = f"{DOMAINS[domain]}, {setting}"
+                axes.plot(list(means), list(means.values()), color=colour, lw=1.8, label=label)
+                for row in ours:
+                    open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
+                    marker, size = ("^", 5) if open_ended else ("o", 3)
+                    axes.plot(row["iterations"], row[column], marker, color=colour, ms=size)
+                if trained in means:
+                    axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=colour, mew=1.1)
+                axes.set(xlabel="planner iterations", xticks=list(means))
         left.set(ylabel="loss in new worlds (nats)", ylim=(0, None))
         right.set(ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=2)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class Emergence(Figure[Decodings]):
     """The map that learning brought about, and no map: the same decoding of a trained and a fresh planner."""
 
-    name: str = "emergence"
     title: str = "What emerged: the same decoding of a trained planner and of a fresh one"
     caption: str = (
         "Accuracy of the decoded distance against the distance, in the worlds that agents were trained in, "
@@ -138,21 +130,19 @@ class Emergence(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Accuracy and reach of every planner there is, with what it is."""
         for domain in dict.fromkeys(setting.domain for setting in source.settings()):
             for origin in (TRAINED, UNTRAINED):
                 near = source.settings(domain, origin)[0]
                 decoded, run = source.decoded(near), near.trained
                 reached = group_by(reach_rows(near, decoded), "iterations", "decoder_seed")
                 agent = f"recipe {run.config.recipe}, {run.steps / 1e6:.2g}M steps"
-                about = {"agent": agent if origin == TRAINED else "fresh weights", "source": run.source}
+                about = {"agent": agent if origin == TRAINED else run.source, "source": run.source}
                 for row in accuracy_rows(near, decoded):
                     (seed,) = reached[row["iterations"], row["decoder_seed"]]
                     names = ("test_loss", "below_half_at_distance", "falls_below_half")
                     yield {**row, **{name: seed[name] for name in names}, **about}
 
     def plot(self, rows: Table) -> Drawing:
-        """One panel per domain and planner."""
         title = lambda row: f"{DOMAINS[row['domain']]}\n{row['map']}: {row['agent']}"  # noqa: E731
         return accuracy_panels(rows, "map", title, whiskers=False)
 
@@ -160,17 +150,11 @@ class Emergence(Figure[Decodings]):
 def accuracy_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     """Accuracy in one setting."""
     for distance in decoded.distances:
-        likelihood = decoded.likelihood(distance)
+        likelihood, pairs = decoded.likelihood(distance), int((decoded.test.distance == distance).sum())
         for (i, r), accuracy in np.ndenumerate(decoded.accuracy(distance)):
-            yield {
-                **setting.columns,
-                "iterations": i + 1,
-                "decoder_seed": r,
-                "distance": distance,
-                "accuracy": float(accuracy),
-                "likelihood_of_truth": float(likelihood[i, r]),
-                "pairs": int((decoded.test.distance == distance).sum()),
-            }
+            place = {"iterations": i + 1, "decoder_seed": r, "distance": distance}
+            found = {"accuracy": float(accuracy), "likelihood_of_truth": float(likelihood[i, r])}
+            yield {**setting.columns, **place, **found, "pairs": pairs}
 
 
 def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
@@ -184,7 +168,7 @@ def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
             "iterations": i + 1,
             "trained_iterations": setting.trained.config.agent.iterations,
             "decoder_seed": r,
-            "training_loss": float(decoded.training.loss[i, r, -1]),
+            "training_loss": float(decoded.decoders.loss[i, r, -1]),
             "test_loss": float(loss),
             "test_accuracy": float(decoded.right[i, r].mean()),
             "below_half_at_distance": distance,
@@ -194,10 +178,9 @@ def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
 
 
 def reach(distances: list[int], accuracies: np.ndarray, level: float = 0.5) -> tuple[float, bool]:
-    """The distance at which accuracy first falls below a level, between distances by linear interpolation.
+    """The distance at which accuracy first falls below a level, by linear interpolation, and whether it does.
 
-    Returns:
-        The distance, and whether accuracy did fall below: if not, the distance is the largest there was.
+    If it does not, the distance is the largest there was.
     """
     below = np.flatnonzero(accuracies < level)
     if not len(below):
@@ -214,29 +197,82 @@ def accuracy_panels(rows: Table, key: str, title: Callable[[dict], str], *, whis
     for axes, panel in parts:
         axes.axhline(50, color="#9ca3af", lw=1, ls=":")
         for iterations, ours in group_by(panel, "iterations").items():
-            distances = group_by(ours, "distance")
-            accuracy = [100 * array(seeds, "accuracy") for seeds in distances.values()]
-            means, low, high = (np.asarray([f(seeds) for seeds in accuracy]) for f in (np.mean, min, max))
+            distances = values(ours, "distance")
+            accuracy = 100 * array(ours, "accuracy").reshape(len(distances), -1)  # a column for each seed
+            means, low, high = accuracy.mean(1), accuracy.min(1), accuracy.max(1)
             # Rounding makes equal ones differ.
             errors = np.maximum(np.stack([means - low, high - means]), 0) if whiskers else None
             look = {"color": style.iteration_colour(iterations), "label": style.plural(iterations)}
             marks = {"lw": 1.6, "elinewidth": 0.8, "marker": "o", "markersize": 2.6}
-            axes.errorbar(list(distances), means, errors, **look, **marks)
+            axes.errorbar(distances, means, errors, **look, **marks)
         axes.set(title=title(panel[0]), xlabel="distance to the goal (moves)", ylim=(0, 104))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     style.shared_legend(drawing, where="lower", ncols=6)
     return drawing
 
 
-def draw_against_iterations(axes: Axes, rows: Table, column: str, *, color: str, label: str) -> None:
-    """Seeds as dots, or triangles where accuracy never falls; their mean as a line."""
-    means = {i: array(seeds, column).mean() for i, seeds in group_by(rows, "iterations").items()}
-    axes.plot(list(means), list(means.values()), color=color, lw=1.8, label=label)
-    for row in rows:
-        open_ended = column == "below_half_at_distance" and not row["falls_below_half"]
-        marker, size = ("^", 5) if open_ended else ("o", 3)
-        axes.plot(row["iterations"], row[column], marker, color=color, ms=size)
-    trained = rows[0]["trained_iterations"]
-    if trained in means:
-        axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=color, mew=1.1)
-    axes.set(xlabel="planner iterations", xticks=list(means))
+class ValueIteration(Figure[Decodings]):
+    """Iterations of the planner against sweeps of value iteration."""
+
+    title: str = "Agreement with value iteration"
+    caption: str = (
+        "Correlation, over the states of a map and averaged over maps and decoder seeds, of the decoded "
+        "expected distance with what value iteration knows after so many sweeps from the goal: the true "
+        "distance of every state that it has reached, and for all others the mean distance of such states. "
+        "Black frames mark the number of sweeps that each number of iterations agrees with best, dots as "
+        "many sweeps as iterations."
+    )
+    sweeps: int = 10
+
+    def table(self, source: Decodings) -> Iterator[Row]:
+        for setting in source.settings():
+            decoded = source.decoded(setting)
+            for sweeps in range(min(self.sweeps, int(decoded.test.distance.max())) + 1):
+                for (i, r), correlation in np.ndenumerate(agreement(decoded, sweeps)):
+                    row = {**setting.columns, "iterations": i + 1, "sweeps": sweeps, "decoder_seed": r}
+                    yield {**row, "correlation": float(correlation)}
+
+    def plot(self, rows: Table) -> Drawing:
+        options = {"ylabel": "planner iterations", "grid": ""}
+        drawing, parts = style.panels(rows, ("domain", "setting"), 3.0, 3.0, **options)
+        for axes, ours in parts:
+            iterations, sweeps = values(ours, "iterations"), values(ours, "sweeps")
+            correlation = array(ours, "correlation").reshape(len(sweeps), len(iterations), -1)
+            means = correlation.mean(axis=-1).T  # over decoder seeds
+            axes.imshow(means, cmap=style.LIKELIHOOD, vmin=0.3, vmax=1, aspect="auto", origin="lower")
+            for (y, x), mean in np.ndenumerate(means):
+                colour = "white" if mean > 0.72 else style.INK
+                words = {"ha": "center", "va": "center", "fontsize": 6, "color": colour}
+                axes.text(x, y, f"{mean:.2f}".lstrip("0"), **words)
+                if sweeps[x] == iterations[y]:
+                    axes.plot(x, y - 0.36, "o", ms=2.4, color=style.GOAL)
+            for y, x in enumerate(means.argmax(axis=1)):
+                look = {"fill": False, "ec": "#111827", "lw": 1.3}
+                axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, **look))
+            axes.set_xticks(range(len(sweeps)), map(str, sweeps))
+            axes.set_yticks(range(len(iterations)), map(str, iterations))
+            axes.set(title=setting_title(ours[0]), xlabel="sweeps of value iteration")
+        return drawing
+
+
+def sweep_map(distance: Int[np.ndarray, " K"], sweeps: int) -> Float[np.ndarray, " K"]:
+    """Expected distances after so many sweeps of value iteration from the goal.
+
+    After k sweeps the states at most k moves away are known. Of the others it is known only that they are
+    further: the best guess is the mean distance of all such states.
+    """
+    known = distance <= sweeps
+    beyond = float(distance[~known].mean()) if not known.all() else 0.0
+    return np.where(known, distance, beyond)
+
+
+def agreement(decoded: Decoded, sweeps: int) -> Float[np.ndarray, "I R"]:
+    """Mean over maps of their correlation with the map after so many sweeps; 0 for one without contrast."""
+    target, expected, found = sweep_map(decoded.test.distance, sweeps), decoded.expected, []
+    for group in np.unique(decoded.test.group):
+        states = decoded.test.group == group
+        ours = expected[..., states] - expected[..., states].mean(-1, keepdims=True)
+        theirs = target[states] - target[states].mean()
+        spread = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
+        found.append(ours @ theirs / np.maximum(spread, 1e-12))
+    return np.mean(found, axis=0)

@@ -15,8 +15,8 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scores
 from rapidtask.experiments import style
-from rapidtask.experiments.evaluations import Evaluations, same_but_seed
-from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Table
+from rapidtask.experiments.evaluations import Evaluations, columns, same_but_seed
+from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
 from rapidtask.runs.config import RunConfig
@@ -31,8 +31,8 @@ class Rung:
 
     name: str
     agent: EPNConfig
-    learning: LearningConfig
-    recipe: Recipe
+    learning: LearningConfig = FAST
+    recipe: Recipe = "fast"
     """The recipe that its training command starts from."""
     beside: bool = False
     """Whether it stands beside the ladder: it is no step on the way from the paper's EPN to ours."""
@@ -41,64 +41,52 @@ class Rung:
 def climb() -> Iterator[Rung]:
     """The ladder itself: each rung has the options of the one before, but for those of its name."""
     agent, fast = epn_for("paper"), epn_for("fast")
-    muon = replace(
-        PAPER,
-        optimiser=FAST.optimiser,
-        # Sizes of steps and of gradients mean something else to each optimiser: they change with it.
-        learning_rate=FAST.learning_rate,
-        learning_rate_end=FAST.learning_rate_end,
-        gradient_clip=FAST.gradient_clip,
-    )
+    # Sizes of steps and of gradients mean something else to each optimiser: they change with it.
+    muon = ("optimiser", "learning_rate", "learning_rate_end", "gradient_clip")
+    muon = {name: getattr(FAST, name) for name in muon}
     yield Rung("the paper's EPN, recipe paper", agent, PAPER, "paper")
-    yield Rung("… Muon in place of RMSprop", agent, muon, "paper")
-    yield Rung("… learning as in fast", agent, FAST, "fast")
-    changes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("residual block", {"block": "residual"}),
+    yield Rung("… Muon in place of RMSprop", agent, replace(PAPER, **muon), "paper")
+    yield Rung("… learning as in fast", agent)
+    ours = lambda *names: {name: getattr(fast, name) for name in names}  # noqa: E731
+    changes: dict[str, dict[str, Any]] = {
+        "residual block": {"block": "residual"},
         # There are no frames in the game: how they would be seen changes nothing.
-        ("fixed symbols", {"symbols": "fixed", "vision": fast.vision}),
-        ("places compared in rows and readout", {"comparisons": "rows"}),
-        ("and in attention", {"comparisons": "attention", "num_heads": fast.num_heads}),
+        "fixed symbols": {"symbols": "fixed", **ours("vision")},
+        "places compared in rows and readout": {"comparisons": "rows"},
+        "and in attention": {"comparisons": "attention", **ours("num_heads")},
         # In the game nothing respawns, and a completed task's row is the same either way.
-        ("newest transition before planning", {"plan_with_newest": True, "goal_as_successor": True}),
-        ("rows know the current state", {"state_in_rows": True}),
-        ("each iteration starts from the rows", {"block": fast.block}),
-        ("rows see their neighbours alone", {"comparisons": fast.comparisons}),
-        ("a set of rows, no symbols", {"memory": fast.memory, "symbols": fast.symbols}),
-        ("half the width, a wider readout", {"width": fast.width, "readout_width": fast.readout_width}),
-        (
-            "thoughts of different lengths: ours",
-            {"iterations": fast.iterations, "learned_iterations": fast.learned_iterations},
-        ),
-    )
-    for name, options in changes:
+        "newest transition before planning": {"plan_with_newest": True, "goal_as_successor": True},
+        "rows know the current state": {"state_in_rows": True},
+        "each iteration starts from the rows": ours("block"),
+        "rows see their neighbours alone": ours("comparisons"),
+        "a set of rows, no symbols": ours("memory", "symbols"),
+        "half the width, a wider readout": ours("width", "readout_width"),
+        "thoughts of different lengths: ours": ours("iterations", "learned_iterations"),
+    }
+    for name, options in changes.items():
         agent = replace(agent, **options)
-        yield Rung(f"… {name}", agent, FAST, "fast")
+        yield Rung(f"… {name}", agent)
 
 
 LADDER = tuple(climb())
-ATTENTION = next(number for number, rung in enumerate(LADDER, start=1) if rung.name == "… and in attention")
+ATTENTION = 1 + [rung.name for rung in LADDER].index("… and in attention")
 """Number of the last rung whose rows know nothing of the current state before planning."""
 
 
 def stand_beside() -> Iterator[Rung]:
     """What the planner and its block are worth."""
     ours = LADDER[-1].agent
+    for iterations in (0, 1, 2, ours.iterations + 1):
+        name = f"ours, {style.plural(iterations)}" if iterations else "ours, no planner"
+        yield Rung(name, replace(ours, iterations=iterations), beside=True)
+    # With the rung of the same options it answers whether a planner is needed: with neither planner nor the
+    # current state in its rows, a row cannot tell that it continues another.
     unlocated = replace(LADDER[ATTENTION - 1].agent, iterations=0)
-    changed = {
-        "ours, no planner": replace(ours, iterations=0),
-        "ours, 1 iteration": replace(ours, iterations=1),
-        "ours, 2 iterations": replace(ours, iterations=2),
-        f"ours, {ours.iterations + 1} iterations": replace(ours, iterations=ours.iterations + 1),
-        # With the rung of the same options it answers whether a planner is needed: with neither planner nor
-        # the current state in its rows, a row cannot tell that it continues another.
-        f"as {ATTENTION}, no planner, current state at the readout only": unlocated,
-        "ours, residual block": replace(ours, block="residual"),
-        "ours, paper block": replace(ours, block="paper"),
-        "ours, LayerNorm on the attention's output": replace(ours, block="norm_after"),
-        "ours, no LayerNorm": replace(ours, block="no_norm"),
-    }
-    for name, agent in changed.items():
-        yield Rung(name, agent, FAST, "fast", beside=True)
+    yield Rung(f"as {ATTENTION}, no planner, current state at the readout only", unlocated, beside=True)
+    yield Rung("ours, residual block", replace(ours, block="residual"), beside=True)
+    yield Rung("ours, paper block", replace(ours, block="paper"), beside=True)
+    yield Rung("ours, LayerNorm on the attention's output", replace(ours, block="norm_after"), beside=True)
+    yield Rung("ours, no LayerNorm", replace(ours, block="no_norm"), beside=True)
 
 
 RUNGS = (*LADDER, *stand_beside())
@@ -129,22 +117,14 @@ class LadderRuns(Evaluations):
     def find_run(self, rung: Rung, seed: int) -> LoggedRun | None:
         """The run of a rung, whatever its folder is called; of several the one that got furthest."""
         wanted = self.config(rung, seed)
-        found = [
-            run
-            for run in self.runs
-            # A recipe is only where options start from.
-            if run.config.seed == seed and same_but_seed(replace(run.config, recipe=rung.recipe), wanted)
-        ]
+        of_seed = [run for run in self.runs if run.config.seed == seed]
+        # A recipe is only where options start from.
+        found = [run for run in of_seed if same_but_seed(replace(run.config, recipe=rung.recipe), wanted)]
         return max(found, key=lambda run: run.steps, default=None)
 
     def finished(self, rung: Rung) -> list[LoggedRun]:
         """The runs of a rung that are trained to the end, one per seed."""
-        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and is_finished(run)]
-
-
-def is_finished(run: LoggedRun) -> bool:
-    """Whether a run was trained for all its steps: others are not compared."""
-    return run.steps >= run.config.steps
+        return [run for seed in self.seeds if (run := self.find_run(rung, seed)) and run.is_finished]
 
 
 @dataclass(frozen=True)
@@ -172,20 +152,17 @@ def list_jobs(source: LadderRuns, folder: Path) -> list[Job]:
                 name = re.sub(r"\W+", "-", rung.name.replace("'s", "").lower()).strip("-")
                 target = folder / f"{number:02d}-{name}-seed-{seed}"
                 if (target / "config.json").is_file():
-                    raise InputError(
-                        f"--runs: {target} holds a run with other options or steps; move it away"
-                    )
+                    other = f"{target} holds a run with other options or steps"
+                    raise InputError(f"--runs: {other}; move it away")
                 jobs.append(Job(source.config(rung, seed), target, resume=False))
-            elif not is_finished(run):
+            elif not run.is_finished:
                 jobs.append(Job(run.config, run.folder, resume=True))
     return jobs
 
 
-@dataclass(frozen=True, kw_only=True)
-class LadderFigure(Figure[LadderRuns]):
+class Ladder(Figure[LadderRuns]):
     """Bars of all rungs that have finished runs."""
 
-    name: str = "ladder"
     title: str = "From the paper's EPN to ours, one change at a time"
     caption: str = (
         "Memory&Planning Game, reward alone, equally many steps. Each bar of the ladder has the changes of "
@@ -196,19 +173,17 @@ class LadderFigure(Figure[LadderRuns]):
         "minutes and command of every bar."
     )
 
-    def table(self, source: LadderRuns) -> Table:
-        """One row per rung that has finished runs."""
-        rows: Table = []
+    def table(self, source: LadderRuns) -> Iterator[Row]:
+        if not any(source.finished(rung) for rung in source.rungs):
+            raise NotAvailable(f"no finished runs of {source.steps} steps with the options of a rung")
         for number, rung in enumerate(source.rungs, start=1):
-            if not (runs := source.finished(rung)):
-                continue
-            scores = [source.scores(name) for run in runs if (name := source.load(run)) is not None]
-            rows.append(
-                {
+            if runs := source.finished(rung):
+                scores = [source.scores(name) for name in source.load(runs)]
+                yield {
                     "number": number,
                     "rung": rung.name,
-                    **_over_seeds(scores, GOALS),
-                    **_over_seeds(scores, SHARE),
+                    **over_seeds(scores, GOALS),
+                    **over_seeds(scores, SHARE),
                     "steps": int(np.mean([run.steps for run in runs])),
                     "minutes": float(np.mean([run.minutes for run in runs])),
                     "seeds": " ".join(str(run.config.seed) for run in runs),
@@ -216,22 +191,15 @@ class LadderFigure(Figure[LadderRuns]):
                     "command": training_command(runs[0].config),
                     "beside": rung.beside,
                 }
-            )
-        if not rows:
-            raise NotAvailable(f"no finished runs of {source.steps} steps with the options of a rung")
-        return rows
 
     def plot(self, rows: Table) -> Drawing:
-        """Horizontal bars, the paper's EPN on top, a gap below ours."""
-        drawing = style.new_figure(7.4, 0.27 * len(rows) + 0.9)
-        axes = drawing.subplots()
-        style.quiet(axes, grid="x")
+        drawing, axes = style.subplots(7.4, 0.27 * len(rows) + 0.9, grid="x")
         places = [-(index + GAP * row["beside"]) for index, row in enumerate(rows)]
         for place, row in zip(places, rows, strict=True):
             ours = row["rung"].endswith(": ours")
             colour = style.colour_of("random" if row["beside"] else "EPN" if ours else "EPN, recipe paper")
-            bar = {"height": 0.7, "color": colour, "error_kw": {"elinewidth": 0.9, "ecolor": style.INK}}
-            axes.barh(place, 100 * row[SHARE], xerr=100 * row[f"{SHARE}_stderr"], **bar)
+            share, error = 100 * row[SHARE], 100 * row[f"{SHARE}_stderr"]
+            axes.barh(place, share, height=0.7, xerr=error, color=colour, error_kw=style.WHISKERS)
             seeds = [100 * float(word) for word in row[f"{SHARE}_of_seeds"].split()]
             axes.plot(seeds, [place - 0.2] * len(seeds), ".", color=style.INK, markersize=3)
             axes.text(103, place, f"{row[GOALS]:.1f} goals", va="center", fontsize=7.5, color=style.FAINT)
@@ -241,14 +209,12 @@ class LadderFigure(Figure[LadderRuns]):
         return drawing
 
 
-def _over_seeds(scores: Sequence[Scores], name: str) -> dict[str, Any]:
+def over_seeds(scores: Sequence[Scores], name: str) -> dict[str, Any]:
     """Mean, standard error (of a single seed: over episodes), and the values of the seeds."""
-    values = [getattr(one, name) for one in scores]
-    error = getattr(scores[0], f"{name}_stderr")
-    if len(values) > 1:
-        error = np.std(values, ddof=1) / np.sqrt(len(values))
-    of_seeds = " ".join(f"{value:.4f}" for value in values)
-    return {name: float(np.mean(values)), f"{name}_stderr": float(error), f"{name}_of_seeds": of_seeds}
+    rows = [columns(each, f"{name}±") for each in scores]
+    mean, stderr = style.mean_over_seeds(rows, name)
+    of_seeds = " ".join(f"{row[name]:.4f}" for row in rows)
+    return {name: mean, f"{name}_stderr": stderr, f"{name}_of_seeds": of_seeds}
 
 
-EXPERIMENT = Experiment("Results: the ladder", (LadderFigure(),), LadderRuns, "memory-planning")
+EXPERIMENT = Experiment("Results: the ladder", (Ladder(),), LadderRuns, "memory-planning")

@@ -14,10 +14,11 @@ from matplotlib.colors import Colormap, Normalize
 
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
-from rapidtask.experiments.planner.decodings import Decodings
+from rapidtask.experiments.planner.decodings import Decodings, Setting
+from rapidtask.experiments.planner.situations import Situations
 from rapidtask.experiments.tables import array, group_by
 from rapidtask.worlds.streets import StreetPlaces, StreetPool
-from rapidtask.worlds.torus import cell_of
+from rapidtask.worlds.torus import cell_of, state_of
 
 Line = Float[np.ndarray, "P 2"]
 """Points in metres, east and north."""
@@ -33,25 +34,65 @@ HOW_TO_READ = (
 )
 
 
-def decoded_rows(source: Decodings, domain: str, world: int, goal: int) -> Iterator[tuple[int, int, Row]]:
-    """What decoders say of a test world of the largest setting: iterations, state, and their columns."""
-    decoded = source.decode_map(source.settings(domain)[-1], world, goal)
-    expected = decoded.expected.mean(axis=1)  # over decoder seeds
-    for (i, state), likelihood in np.ndenumerate(np.exp(decoded.of_truth).mean(axis=1)):
-        columns = {
-            "is_goal": int(state == goal),
-            "distance": int(decoded.test.distance[state]),
-            "likelihood_of_truth": float(likelihood),
-            "expected_distance": float(expected[i, state]),
-        }
-        yield i + 1, state, columns
+@dataclass(frozen=True)
+class DrawnMap:
+    """A world of the largest setting of a domain, with a fixed goal: what figures draw."""
+
+    setting: Setting
+    situations: Situations
+    """One for each state."""
+    places: list[Row]
+    """Where each state is drawn."""
+    lengths: np.ndarray
+    """How long it is drawn."""
+
+    @property
+    def columns(self) -> Row:
+        """What all rows of tables about the map begin with."""
+        size = {"size": self.setting.worlds.size} if self.setting.domain == "memory-planning" else {}
+        return {"setting": self.setting.name, "map": self.setting.origin, **size}
+
+    def is_goal(self, state: int) -> int:
+        """1 for the goal, else 0."""
+        return int(state == self.situations.goal[0])
+
+    def decoded(self, source: Decodings) -> Iterator[tuple[int, int, Row]]:
+        """What decoders say: iterations, state, and their columns."""
+        decoded = source.decode_map(self.setting, self.situations)
+        expected = decoded.expected.mean(axis=1)  # over decoder seeds
+        for (i, state), likelihood in np.ndenumerate(np.exp(decoded.of_truth).mean(axis=1)):
+            columns = {
+                "is_goal": self.is_goal(state),
+                "distance": int(decoded.test.distance[state]),
+                "likelihood_of_truth": float(likelihood),
+                "expected_distance": float(expected[i, state]),
+            }
+            yield i + 1, state, columns
 
 
-@dataclass(frozen=True, kw_only=True)
+def torus_map(source: Decodings) -> DrawnMap:
+    """The largest torus, with the goal in the middle, or right above and right of it."""
+    setting = source.settings("memory-planning")[-1]
+    size = setting.worlds.size
+    situations = source.map_situations(setting, 0, state_of(size // 2, size // 2, size))
+    places = [dict(zip("xy", cell_of(state, size), strict=True)) for state in range(size**2)]
+    return DrawnMap(setting, situations, places, np.ones(size**2))
+
+
+def street_map(source: Decodings) -> DrawnMap:
+    """A neighbourhood of the largest setting."""
+    setting = source.settings("streetlearn")[-1]
+    streets = setting.test_worlds.sample()
+    world, goal = choose_map(streets)
+    lines = half_streets(streets.places, world)
+    places = [{"half_street": line_text(line)} for line in lines]
+    lengths = np.array([np.hypot(*np.diff(line, axis=0).T).sum() for line in lines])
+    return DrawnMap(setting, source.map_situations(setting, world, goal), places, lengths)
+
+
 class GridMap(Figure[Decodings]):
     """The torus of the Memory&Planning Game."""
 
-    name: str = "grid_map"
     title: str = "The map in the planner, on the torus"
     caption: str = (
         "The largest torus that was decoded, with a fixed goal (star), after 1 to 6 planner iterations. "
@@ -60,19 +101,13 @@ class GridMap(Figure[Decodings]):
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Every cell, after each number of iterations."""
-        setting = source.settings("memory-planning")[-1]
-        size = setting.worlds.size
-        about = {"setting": setting.name, "map": setting.origin, "size": size}
-        for iterations, state, columns in decoded_rows(source, setting.domain, 0, central_cell(size)):
-            x, y = cell_of(state, size)
-            yield {**about, "iterations": iterations, "x": x, "y": y, **columns}
+        torus = torus_map(source)
+        for iterations, state, columns in torus.decoded(source):
+            yield {**torus.columns, "iterations": iterations, **torus.places[state], **columns}
 
     def plot(self, rows: Table) -> Drawing:
-        """Expected distances above, likelihoods below."""
         groups = group_by(rows, "iterations")
-        drawing = style.new_figure(1.5 * (len(groups) + 1), 3.5)
-        grid = drawing.subplots(2, len(groups) + 1)
+        drawing, grid = style.subplots(1.5 * (len(groups) + 1), 3.5, 2, len(groups) + 1, grid="")
         distances = Normalize(0, max(array(rows, "distance")))
         draw_cells(grid[0, 0], groups[1], "distance", style.DISTANCE, distances, "{:.0f}")
         grid[0, 0].set_title("true distance", loc="center", fontsize=8)
@@ -85,11 +120,6 @@ class GridMap(Figure[Decodings]):
             percent = [{**row, "likelihood_of_truth": 100 * row["likelihood_of_truth"]} for row in ours]
             draw_cells(below, percent, "likelihood_of_truth", style.LIKELIHOOD, Normalize(0, 100), "{:.0f}")
         return drawing
-
-
-def central_cell(size: int) -> int:
-    """The goal of maps: the cell in the middle, or right above and right of it."""
-    return size // 2 * size + size // 2
 
 
 def draw_cells(axes: Axes, rows: Table, column: str, colours: Colormap, norm: Normalize, form: str) -> None:
@@ -109,11 +139,9 @@ def draw_cells(axes: Axes, rows: Table, column: str, colours: Colormap, norm: No
     axes.axis("off")
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetLikelihood(Figure[Decodings]):
     """Street maps: the true distance, then one map for each number of iterations."""
 
-    name: str = "street_likelihood"
     title: str = "The map in the planner, on the street map (paper, Figure 4d)"
     caption: str = (
         "Likelihood that decoders give to the true distance of each state to a fixed goal, after 1 to 6 "
@@ -123,44 +151,34 @@ class StreetLikelihood(Figure[Decodings]):
     """What the maps show: `likelihood_of_truth` or `expected_distance`."""
 
     def table(self, source: Decodings) -> Iterator[Row]:
-        """Every state of the neighbourhood, after each number of iterations."""
-        setting = source.settings("streetlearn")[-1]
-        streets = setting.test_worlds.sample()
-        world, goal = choose_map(streets)
-        lines = [line_text(line) for line in half_streets(streets.places, world)]
-        about = {"setting": setting.name, "map": setting.origin}
-        for iterations, state, columns in decoded_rows(source, setting.domain, world, goal):
+        streets = street_map(source)
+        for iterations, state, columns in streets.decoded(source):
             place = {"iterations": iterations, "state": state}
-            yield {**about, **place, **columns, "half_street": lines[state]}
+            yield {**streets.columns, **place, **columns, **streets.places[state]}
 
     def plot(self, rows: Table) -> Drawing:
-        """Truth and six maps, with the scales in the last panel."""
-        drawing = style.new_figure(9.6, 5.4)
-        grid = drawing.subplots(2, 4).ravel()
+        drawing, panels = style.subplots(9.6, 5.4, 2, 4, grid="")
+        first, *others, last = panels.flat
         groups = group_by(rows, "iterations")
-        distances = Normalize(0, max(array(rows, "distance")))
-        shown = style.DISTANCE, distances, "distance to the goal (moves)"
-        scales: list[tuple[Colormap, Normalize, str]] = [shown]
-        if self.column == "likelihood_of_truth":
-            shown = style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance"
-            scales.append(shown)
-        draw_states(grid[0], groups[1], "distance", style.DISTANCE, distances)
-        grid[0].set_title("true distance", loc="center")
-        for axes, (iterations, ours) in zip(grid[1:], groups.items(), strict=False):
-            draw_states(axes, ours, self.column, *shown[:2])
+        longest = max(array(rows, "distance"))
+        distances = (style.DISTANCE, Normalize(0, longest), "distance to the goal (moves)")
+        likelihood = (style.LIKELIHOOD, Normalize(0, 1), "likelihood of the true distance")
+        scales = (distances, likelihood) if self.column == "likelihood_of_truth" else (distances,)
+        draw_states(first, groups[1], "distance", *distances[:2])
+        first.set_title("true distance", loc="center")
+        for axes, (iterations, ours) in zip(others, groups.items(), strict=True):
+            draw_states(axes, ours, self.column, *scales[-1][:2])
             axes.set_title(style.plural(iterations), loc="center")
-        grid[-1].axis("off")
+        last.axis("off")
         for place, (colours, norm, label) in zip((0.62, 0.22), scales, strict=False):
-            inset = grid[-1].inset_axes((0.02, place, 0.94, 0.09))
+            inset = last.inset_axes((0.02, place, 0.94, 0.09))
             drawing.colorbar(ScalarMappable(norm, colours), cax=inset, orientation="horizontal", label=label)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class StreetDistance(StreetLikelihood):
     """The same maps with the expected distance."""
 
-    name: str = "street_distance"
     title: str = "The decoded distances on the street map (paper, supplementary figure b)"
     caption: str = (
         "Distance to the goal that decoders expect of each state, after 1 to 6 planner iterations, beside "
@@ -186,10 +204,7 @@ def draw_states(axes: Axes, rows: Table, column: str, colours: Colormap, norm: N
 
 
 def half_streets(places: StreetPlaces, world: int) -> list[Line]:
-    """For each state the near half of the street it faces, in metres around the middle of the map.
-
-    The two states of a street, one at each end, make up the whole street.
-    """
+    """For each state the near half of the street it faces, in metres around the middle of the map."""
     lines = [line[:, ::-1] for line in places.lines(world)]  # longitude, latitude
     points = np.concatenate(lines)
     middle = (points.min(0) + points.max(0)) / 2
@@ -199,30 +214,25 @@ def half_streets(places: StreetPlaces, world: int) -> list[Line]:
 
 def part_of(line: Line, start: float, end: float) -> Line:
     """The piece of a line between two shares of its length."""
-    steps = np.hypot(*np.diff(line, axis=0).T)
-    along = np.concatenate([[0.0], np.cumsum(steps)])
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
     along /= max(along[-1], 1e-9)
-    inner = line[(along > start) & (along < end)]
-    ends = [[np.interp(share, along, axis) for axis in line.T] for share in (start, end)]
-    return np.concatenate([ends[:1], inner, ends[1:]])
+    shares = [start, *along[(along > start) & (along < end)], end]
+    return np.stack([np.interp(shares, along, axis) for axis in line.T], axis=1)
 
 
 def choose_map(pool: StreetPool) -> tuple[int, int]:
-    """A neighbourhood to draw, and its most central state as the goal.
+    """A neighbourhood to draw, and its most central state as the goal: chosen by the map alone.
 
-    Of the tenth of all neighbourhoods that are easiest to read, the one with the longest way to its goal:
-    chosen by the map alone, before anything is decoded.
+    Of the tenth of all neighbourhoods that are easiest to read, it has the longest way to its goal.
     """
     distance, count = np.asarray(pool.worlds.distance), np.asarray(pool.worlds.num_states)
     maps = [half_streets(pool.places, world) for world in range(len(count))]
     order = sorted(range(len(maps)), key=lambda world: -readability(maps[world]))
-    found: list[tuple[int, int, int]] = []
-    for world in order[: -(-len(order) // 10)]:
-        # The state that stands closest to the middle of the map.
-        goal = int(np.argmin([np.hypot(*line[0]) for line in maps[world]]))
-        found.append((int(distance[world, : count[world], goal].max()), world, goal))
-    _, world, goal = max(found, key=lambda item: item[0])
-    return world, goal
+    # The state that stands closest to the middle of each map.
+    goals = [int(np.argmin([np.hypot(*line[0]) for line in lines])) for lines in maps]
+    furthest = lambda world: distance[world, : count[world], goals[world]].max()  # noqa: E731
+    world = max(order[: -(-len(order) // 10)], key=furthest)
+    return world, goals[world]
 
 
 def readability(lines: Sequence[Line]) -> float:

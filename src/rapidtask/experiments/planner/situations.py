@@ -50,16 +50,12 @@ class Situations:
 
     def take(self, index: np.ndarray) -> Situations:
         """Some of the situations."""
-        parts = (self.world, self.symbols, self.here, self.goal, self.group)
+        _, *parts = vars(self).values()
         return Situations(self.worlds, *(part[index] for part in parts))
 
-    def here_ids(self) -> Int[np.ndarray, " K"]:
-        """Observation id of the current state."""
-        return np.take_along_axis(self.symbols, self.here[:, None], axis=1)[:, 0]
-
-    def goal_ids(self) -> Int[np.ndarray, " K"]:
-        """Observation id of the goal."""
-        return np.take_along_axis(self.symbols, self.goal[:, None], axis=1)[:, 0]
+    def ids(self, states: Int[np.ndarray, " K"]) -> Int[np.ndarray, " K"]:
+        """Observation ids of a state in each situation."""
+        return self.symbols[np.arange(len(self)), states]
 
     def memories(self, num_slots: int) -> Memory:
         """Memories `[K, N]` that hold every state and move once, in as many slots as asked for.
@@ -79,16 +75,16 @@ class Situations:
             count=used(1),
             written=used(np.arange(1, num_slots + 1)),
             steps=jnp.asarray(there.sum(axis=1), jnp.int32),
-            observation=jnp.asarray(self.here_ids()),
-            goal=jnp.asarray(self.goal_ids()),
+            observation=jnp.asarray(self.ids(self.here)),
+            goal=jnp.asarray(self.ids(self.goal)),
         )
 
     def timesteps(self) -> TimeStep:
         """What the agent sees, `[K]`: where it is and where it should go, in the midst of an episode."""
         zeros = jnp.zeros(len(self), jnp.int32)
         return TimeStep(
-            observation=jnp.asarray(self.here_ids()),
-            goal=jnp.asarray(self.goal_ids()),
+            observation=jnp.asarray(self.ids(self.here)),
+            goal=jnp.asarray(self.ids(self.goal)),
             action=zeros,
             reward=jnp.zeros(len(self)),
             completed=zeros > 0,
@@ -116,13 +112,8 @@ def sample_maps(worlds: Any, count: int, generator: np.random.Generator) -> Situ
     return all_states(worlds, world, goal, _symbols(worlds, count, generator))
 
 
-def all_states(
-    worlds: Any,
-    world: Int[np.ndarray, " G"],
-    goal: Int[np.ndarray, " G"],
-    symbols: Int[np.ndarray, "G S"],
-) -> Situations:
-    """The maps of worlds with a goal each: one situation for every state."""
+def all_states(worlds: Any, world: np.ndarray, goal: np.ndarray, symbols: np.ndarray) -> Situations:
+    """The maps of G worlds `[G]` with a goal each, `[G]`: one situation for every state."""
     states = worlds.num_states[world]
     group = np.repeat(np.arange(len(world)), states)
     here = np.concatenate([np.arange(n) for n in states])

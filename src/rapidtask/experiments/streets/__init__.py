@@ -4,17 +4,11 @@ from functools import partial
 
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
-from rapidtask.experiments.costs import LongerLives
-from rapidtask.experiments.curves import ThinkingTime, TrainingCurves
+from rapidtask.experiments.costs import LIVES, LongerLives
+from rapidtask.experiments.curves import WHILE_TRAINING, ThinkingTime, TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
-from rapidtask.experiments.streets.cities import Neighbourhoods, OtherCities
-from rapidtask.experiments.streets.generalisation import (
-    IntermediateNodes,
-    LargerMaps,
-    MoreIntersections,
-    MoreIterations,
-)
+from rapidtask.experiments.streets import cities, generalisation
 
 WORLD = StreetLearn().held_out()
 """Where agents are compared: paris_se if its file is at hand, else the generated city that is held out."""
@@ -27,15 +21,10 @@ STEPS_TO_GOAL = StepsToGoal(
 EXPERIMENT = Experiment(
     "Results: One-Shot StreetLearn",
     (
-        Neighbourhoods(),
+        cities.Neighbourhoods(),
         TrainingCurves(
             title="Learning One-Shot StreetLearn (paper, Figure 3c)",
-            caption=(
-                "Goals per episode in neighbourhoods of the held-out city while training, recipe `fast`, "
-                "sampled actions: thin lines are seeds, thick lines their mean, a dot the end of the longest "
-                "run. Left against environment steps, right against minutes on this machine, compilation "
-                "left out. Dashed: reference policies."
-            ),
+            caption=f"Goals per episode in neighbourhoods of the held-out city {WHILE_TRAINING}",
             references=("within-task", "edges", "edges-inverse", "oracle"),
             variants=False,
         ),
@@ -53,18 +42,13 @@ EXPERIMENT = Experiment(
         ),
         STEPS_TO_GOAL,
         ThinkingTime(),
-        MoreIntersections(),
-        MoreIterations(),
-        LargerMaps(),
-        IntermediateNodes(),
-        OtherCities(),
+        generalisation.MoreIntersections(),
+        generalisation.MoreIterations(),
+        generalisation.LargerMaps(),
+        generalisation.IntermediateNodes(),
+        cities.OtherCities(),
         LongerLives(
-            caption=(
-                "The EPN, trained in episodes of 200 steps, in episodes of 1,000 and 5,000. Left: goals in "
-                "each 100 steps of the longest episodes, and the oracle's in the same worlds. Right: "
-                "processor milliseconds per step and environment over whole episodes, batch of 16, with one "
-                "row per different transition (unique) and with one row per step (all)."
-            ),
+            caption=f"The EPN, trained in episodes of 200 steps, in episodes of 1,000 and 5,000. {LIVES}",
             lengths=(200, 1000, 5000),
             lengths_all=(200,),
         ),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
-from matplotlib.axes import Axes
 
 from rapidtask.cities.catalogue import TRAIN, list_cities, select_cities
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
@@ -37,11 +36,9 @@ class PicturedTable(list[dict[str, Any]]):
         """Lines of the city around the neighbourhoods: longitudes and latitudes, `[E, 2, 2]`."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Neighbourhoods(Figure[Evaluations]):
     """Graphs of sampled neighbourhoods, and views in the first."""
 
-    name: str = "neighbourhoods"
     title: str = "Neighbourhoods of the held-out city, and views in one (paper, Figure 3a, b)"
     caption: str = (
         "Above: neighbourhoods of 5, 7 and 9 intersections as connectivity graphs, the first that the seed "
@@ -52,7 +49,6 @@ class Neighbourhoods(Figure[Evaluations]):
     intersections: tuple[int, ...] = (5, 7, 9)
 
     def table(self, source: Evaluations) -> PicturedTable:
-        """Every state of the neighbourhoods: its node, the street it faces, and the number of its view."""
         rows: Table = []
         views = np.zeros((0, 84, 84, 3), np.uint8)
         city = source.world.sample().places.cities[0]
@@ -81,12 +77,18 @@ class Neighbourhoods(Figure[Evaluations]):
         return PicturedTable(rows, views, street_ends(city))
 
     def plot(self, rows: Table) -> Drawing:
-        """Graphs above, views below."""
         assert isinstance(rows, PicturedTable)
-        drawing = style.new_figure(9.0, 5.0)
+        drawing = Drawing(figsize=(9.0, 5.0), layout="constrained")
         above, below = drawing.subfigures(2, 1, height_ratios=(2.6, 1))  # pyright: ignore
+        words = {"ha": "center", "va": "top", "fontsize": 8, "color": style.FAINT}
         for axes, size in zip(above.subplots(1, len(self.intersections)), self.intersections, strict=True):
-            draw_graph(axes, where(rows, intersections=size), rows.around)
+            ours = where(rows, intersections=size)
+            lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in ours]
+            numbers = {state: row["view"] for state, row in enumerate(ours) if row["view"]}
+            draw_neighbourhood(axes, lines, rows.around, numbers)
+            axes.set_title(f"{size} intersections", loc="center")
+            note = f"{ours[0]['city']}: {len(group_by(ours, 'node'))} nodes, {len(ours)} states"
+            axes.text(0.5, -0.03, note, transform=axes.transAxes, **words)
         pictures = zip(below.subplots(1, len(rows.views)), rows.views, strict=True)
         for number, (axes, view) in enumerate(pictures, 1):
             axes.imshow(view, interpolation="none")
@@ -95,10 +97,8 @@ class Neighbourhoods(Figure[Evaluations]):
         return drawing
 
 
-def make_views(
-    source: Evaluations, places: StreetPlaces, states: np.ndarray
-) -> UInt8[np.ndarray, "V 84 84 3"]:
-    """The views of states, from the frames at hand or else rendered."""
+def make_views(source: Evaluations, places: StreetPlaces, states: np.ndarray) -> np.ndarray:
+    """The views of states, `[V, 84, 84, 3]`, from the frames at hand or else rendered."""
     city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
     if source.frames is not None:
         store = FrameStore(Path(source.frames) / city.name)
@@ -107,22 +107,9 @@ def make_views(
     return RenderedFrames(city).make(half_edges_of(city, tail, first))
 
 
-def draw_graph(axes: Axes, rows: Table, around: np.ndarray) -> None:
-    """One neighbourhood: its streets, nodes and states, and the city around it."""
-    lines = [np.asarray(row["line_lng_lat"].split(), float).reshape(-1, 2) for row in rows]
-    numbers = {state: row["view"] for state, row in enumerate(rows) if row["view"]}
-    draw_neighbourhood(axes, lines, around, numbers)
-    axes.set_title(f"{rows[0]['intersections']} intersections", loc="center")
-    note = f"{rows[0]['city']}: {len(group_by(rows, 'node'))} nodes, {len(rows)} states"
-    words = {"ha": "center", "va": "top", "fontsize": 8, "color": style.FAINT}
-    axes.text(0.5, -0.03, note, transform=axes.transAxes, **words)
-
-
-@dataclass(frozen=True, kw_only=True)
 class OtherCities(Figure[Evaluations]):
     """Share of the oracle, city by city."""
 
-    name: str = "other_cities"
     title: str = "Beyond the paper: in every city at hand"
     caption: str = (
         "Share of the oracle in the last third, 5 intersections, 200 steps, in neighbourhoods of one city at "
@@ -136,14 +123,12 @@ class OtherCities(Figure[Evaluations]):
     """Names of the cities; all at hand, if None."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of the agents that see symbols, per city."""
         agents = main_symbol_agents(source)
         if not agents:
             raise NotAvailable(NO_AGENT)
         trained_on = training_cities(source)
-        for entry in list_cities(source.world.cities):
-            if self.cities is not None and entry.name not in self.cities:
-                continue
+        at_hand = list_cities(source.world.cities)
+        for entry in (city for city in at_hand if self.cities is None or city.name in self.cities):
             world = replace(source.world, city=entry.name)
             for name in (*agents, *self.references):
                 yield {
@@ -154,26 +139,23 @@ class OtherCities(Figure[Evaluations]):
                 }
 
     def plot(self, rows: Table) -> Drawing:
-        """One line of points per city, best share of the EPN first."""
         first = where(rows, agent=rows[0]["agent"])
         order = sorted(first, key=lambda row: (row["trained_on"], row["origin"], -row[SHARE]))
         names = [row["city"] for row in order]
         rows = sorted(rows, key=lambda row: names.index(row["city"]))
-        drawing, axes = style.subplots(7.0, 1.1 + 0.22 * len(names))
+        drawing, axes = style.subplots(7.0, 1.1 + 0.22 * len(names), grid="both")
         for label, ours in group_by([row for row in rows if row["agent"] != "oracle"], "agent").items():
             marker, size = ("|", 8) if label in POLICIES else ("o", 5)
-            look = {"color": style.colour_of(label), "marker": marker, "markersize": size, "elinewidth": 1}
+            look = {"color": style.colour_of(label), "label": style.name_of(label), "ls": "none"}
+            marks = {"marker": marker, "markersize": size, "elinewidth": 1}
             shares, errors = 100 * array(ours, SHARE), 100 * array(ours, f"{SHARE}_stderr")
-            axes.errorbar(
-                shares, range(len(names)), xerr=errors, ls="none", label=style.name_of(label), **look
-            )
+            axes.errorbar(shares, range(len(names)), xerr=errors, **look, **marks)
         axes.set_yticks(range(len(names)), names)
         for tick, row in zip(axes.get_yticklabels(), order, strict=True):
             tick.set_fontweight("normal" if row["trained_on"] else "bold")
             tick.set_color(style.FAINT if row["origin"] == "generated" else style.INK)
         axes.invert_yaxis()
         axes.set(xlabel=style.Y_LABELS[SHARE], xlim=(0, 104))
-        style.quiet(axes, grid="both")
         style.shared_legend(drawing, ncols=6)
         return drawing
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 from matplotlib.axes import Axes
 
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.experiments import style
-from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, columns
+from rapidtask.experiments.evaluations import NO_EPN, Evaluations, TrainedAgent, columns, is_plain_epn
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import PIXELS
 from rapidtask.experiments.tables import values, where
@@ -40,19 +41,11 @@ def main_symbol_agents(source: Evaluations) -> list[str]:
 
 
 def epns(source: Evaluations, observations: str = "symbols") -> list[TrainedAgent]:
-    """EPNs of recipe `fast` trained on the paper's 5 intersections, with any thinking time."""
-    found = [
-        trained
-        for trained in source.agents.values()
-        if trained.kind == "epn"
-        and trained.config.recipe == "fast"
-        and trained.observations == observations
-        and trained.config.agent.recent_rows is None
-        and " intersections" not in trained.label
-    ]
-    if not found:
+    """The EPNs that only their thinking time tells apart; there must be some that see symbols."""
+    found = [each for each in source.agents.values() if is_plain_epn(each, observations)]
+    if not found and observations == "symbols":
         raise NotAvailable(NO_EPN)
-    return sorted(found, key=lambda trained: (trained.config.agent.iterations, trained.label))
+    return sorted(found, key=lambda epn: (epn.config.agent.iterations, epn.label))
 
 
 def epn_name(trained: TrainedAgent) -> str:
@@ -65,33 +58,22 @@ X_LABELS = {"intersections": "intersections", "iterations": "planner iterations 
 
 
 def share_panels(
-    rows: Table,
-    key: str,
-    x: str,
-    size: tuple[float, float],
-    title: Callable[[Row], str],
-    *,
-    xscale: str = "linear",
-    colours: dict[str, str] | None = None,
-    ncols: int = 4,
+    rows: Table, key: str, x: str, size: tuple[float, float], *, xscale: str = "linear", ncols: int = 4
 ) -> tuple[Drawing, list[tuple[Axes, Table]]]:
     """Share of the oracle against a column, a panel for each value of the key, a line for each of `line`."""
-    drawing, parts = style.panels(rows, key, *size, ylabel=style.Y_LABELS[SHARE], sharey=True)
-    places = values(rows, x)
+    drawing, parts = style.panels(rows, [key], *size, ylabel=style.Y_LABELS[SHARE], sharey=True)
     for axes, ours in parts:
-        style.draw_lines(axes, ours, x, SHARE, line="line", colours=colours)
-        axes.set(title=title(ours[0]), xlabel=X_LABELS[x], xscale=xscale)
-        axes.set_xticks(places, [str(place) for place in places])
+        style.draw_lines(axes, ours, x, SHARE)
+        axes.set(xlabel=X_LABELS[x], xscale=xscale)
+        axes.set_xticks(values(rows, x), map(str, values(rows, x)))
         axes.minorticks_off()
     style.shared_legend(drawing, ncols=ncols)
     return drawing, parts
 
 
-@dataclass(frozen=True, kw_only=True)
 class MoreIntersections(Figure[Evaluations]):
     """Trained on 5 intersections, evaluated on 5, 7 and 9, with 1, 2 and 4 iterations (paper, Figure 4b)."""
 
-    name: str = "more_intersections"
     title: str = "Trained on 5 intersections, evaluated on 5, 7 and 9 (paper, Figure 4b)"
     caption: str = (
         "EPNs trained and evaluated with the same number of planner iterations, in neighbourhoods of the "
@@ -102,37 +84,28 @@ class MoreIntersections(Figure[Evaluations]):
     references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of every seed per number of intersections: EPNs that see symbols, those that see pixels."""
-        agents = epns(source)
-        try:
-            agents += epns(source, "pixels")
-        except NotAvailable:
-            source.say("no EPN that sees pixels, or no frames for it")
         for intersections in self.intersections:
             world = replace(source.world, num_intersections=intersections)
-            for epn in agents:
+            for epn in (*epns(source), *epns(source, "pixels")):
                 for name in source.seeds(epn.label):
                     yield {"line": epn_name(epn), **score_row(source, name, world)}
             for name in self.references:
                 yield {"line": name, **score_row(source, name, world)}
 
     def plot(self, rows: Table) -> Drawing:
-        """Goals on the left, share of the oracle on the right."""
         drawing, panels = style.subplots(8.4, 3.7, 1, 2)
         for axes, column in zip(panels, (GOALS, SHARE), strict=True):
             shown = [row for row in rows if column == GOALS or row["agent"] != "oracle"]
-            style.draw_lines(axes, shown, "intersections", column, line="line")
+            style.draw_lines(axes, shown, "intersections", column)
             axes.set(xlabel="intersections", ylabel=style.Y_LABELS[column])
             axes.set_xticks(values(rows, "intersections"))
         style.shared_legend(drawing)
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class MoreIterations(Figure[Evaluations]):
     """More thinking than trained for: planner iterations changed at evaluation."""
 
-    name: str = "more_iterations"
     title: str = "Beyond the paper: more planner iterations than trained with"
     caption: str = (
         "The same weights evaluated with 1 to 8 planner iterations; a ring marks the number trained with. "
@@ -145,21 +118,17 @@ class MoreIterations(Figure[Evaluations]):
     episodes: int = 300
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores of each EPN per number of iterations and of intersections."""
         for intersections in self.intersections:
             world = replace(source.world, num_intersections=intersections)
-            for epn in epns(source):
-                trained = epn.config.agent.iterations if "random" not in epn.label else None
-                for iterations in self.iterations:
-                    row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    notes = {"line": epn_name(epn), "iterations": iterations, "trained_with": trained}
-                    yield {**notes, **row}
+            for epn, iterations in product(epns(source), self.iterations):
+                trained = epn.config.agent.iterations
+                notes = {"line": epn_name(epn), "iterations": iterations, "trained_with": trained}
+                yield notes | score_row(source, epn.label, world, self.episodes, iterations=iterations)
 
     def plot(self, rows: Table) -> Drawing:
-        """Share of the oracle against iterations, a panel per size; rings at what was trained with."""
-        title = lambda row: f"{row['intersections']} intersections"  # noqa: E731
-        drawing, parts = share_panels(rows, "intersections", "iterations", (4.2, 3.7), title)
+        drawing, parts = share_panels(rows, "intersections", "iterations", (4.2, 3.7))
         for axes, ours in parts:
+            axes.set_title(f"{ours[0]['intersections']} intersections")
             for row in ours:
                 if row["iterations"] == row["trained_with"]:
                     place = (row["iterations"], 100 * row[SHARE])
@@ -167,11 +136,9 @@ class MoreIterations(Figure[Evaluations]):
         return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargerMaps(Figure[Evaluations]):
     """Maps several times as large as trained on, in episodes as long as trained on and longer ones."""
 
-    name: str = "larger_maps"
     title: str = "Beyond the paper: maps of 12, 16 and 24 intersections"
     caption: str = (
         "Agents trained on 5 intersections and 200 steps, in larger neighbourhoods of the held-out city. "
@@ -186,16 +153,12 @@ class LargerMaps(Figure[Evaluations]):
     episodes: int = 200
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores per number of intersections and length of episodes."""
         epn = source.epn()
         trained = epn.config.agent.iterations
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
-            lengths = {
-                "fixed": source.world.episode_steps,
-                "per intersection": self.steps_per_intersection * intersections,
-            }
-            for time, length in lengths.items():
+            by_size = self.steps_per_intersection * intersections
+            for time, length in (("fixed", source.world.episode_steps), ("per intersection", by_size)):
                 world = replace(source.world, num_intersections=intersections, episode_steps=length)
                 for iterations in (trained, 2 * trained):
                     row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
@@ -204,19 +167,16 @@ class LargerMaps(Figure[Evaluations]):
                     yield {"line": name, "time": time, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
-        """Share of the oracle against the number of intersections, a panel per length of episodes."""
-        titles = {
-            "fixed": f"{min(row['episode_steps'] for row in rows)} steps",
-            "per intersection": f"{self.steps_per_intersection} steps per intersection",
-        }
-        return share_panels(rows, "time", "intersections", (4.4, 3.8), lambda row: titles[row["time"]])[0]
+        drawing, parts = share_panels(rows, "time", "intersections", (4.4, 3.8))
+        (fixed, (first, *_)), (longer, _) = parts
+        fixed.set_title(f"{first['episode_steps']} steps")
+        longer.set_title(f"{self.steps_per_intersection} steps per intersection")
+        return drawing
 
 
-@dataclass(frozen=True, kw_only=True)
 class IntermediateNodes(Figure[Evaluations]):
     """Streets walked node by node, not from crossing to crossing: the paper's test of jumpy planning."""
 
-    name: str = "intermediate_nodes"
     title: str = "Beyond the paper: intermediate nodes kept"
     caption: str = (
         "The EPN was trained in worlds where moving forward leads to the next crossing. Here every node on "
@@ -232,33 +192,27 @@ class IntermediateNodes(Figure[Evaluations]):
     episodes: int = 100
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        """Scores with and without intermediate nodes."""
         epn = source.epn()
-        trained = epn.config.agent.iterations
-        for length in self.lengths:
-            for kept in (False, True):
-                world = replace(source.world, episode_steps=length, keep_intermediate=kept)
-                notes = {"intermediate_nodes": "kept" if kept else "left out", "trained_with": trained}
-                for iterations in self.iterations:
-                    row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    yield {**notes, "iterations": iterations, **row}
-                for name in self.references:
-                    yield {**notes, "iterations": None, **score_row(source, name, world, self.episodes)}
+        tried = [(epn.label, {"iterations": iterations}) for iterations in self.iterations]
+        tried += [(name, {}) for name in self.references]
+        for length, kept in product(self.lengths, (False, True)):
+            world = replace(source.world, episode_steps=length, keep_intermediate=kept)
+            for name, options in tried:
+                yield {
+                    "intermediate_nodes": "kept" if kept else "left out",
+                    "trained_with": epn.config.agent.iterations,
+                    "iterations": options.get("iterations"),
+                    **score_row(source, name, world, self.episodes, **options),
+                }
 
     def plot(self, rows: Table) -> Drawing:
-        """A panel per length of episodes."""
-        name = "EPN, intermediate nodes {}"
-        colours = {name.format("left out"): style.colour_of("EPN"), name.format("kept"): "#be185d"}
-        tried = [
-            {**row, "line": name.format(row["intermediate_nodes"])}
-            for row in rows
-            if row["iterations"] is not None
-        ]
-        title = lambda row: f"{row['episode_steps']:,} steps"  # noqa: E731
-        options = {"xscale": "log", "colours": colours, "ncols": 2}
-        drawing, parts = share_panels(tried, "episode_steps", "iterations", (4.4, 3.6), title, **options)
-        for axes, ours in parts:
-            steps = ours[0]["episode_steps"]
+        rows = [{**row, "line": f"EPN, intermediate nodes {row['intermediate_nodes']}"} for row in rows]
+        tried = [row for row in rows if row["iterations"] is not None]
+        look = {"xscale": "log", "ncols": 2}
+        drawing, parts = share_panels(tried, "episode_steps", "iterations", (4.4, 3.6), **look)
+        for axes, (first, *_) in parts:
+            steps = first["episode_steps"]
+            axes.set_title(f"{steps:,} steps")
             kept = where(rows, episode_steps=steps, iterations=None, intermediate_nodes="kept")
             style.reference_lines(axes, [row for row in kept if row["agent"] != "oracle"], SHARE)
         return drawing
