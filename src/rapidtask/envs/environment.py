@@ -228,6 +228,9 @@ class WorldOptions(EpisodeOptions, ABC):
     They are flat, because each is a flag of the command line and a keyword argument of Gymnasium's `make`.
     """
 
+    def __post_init__(self) -> None:
+        """Leave the checks to `episode`, so that the command line reports them like those of the worlds."""
+
     @property
     def episode(self) -> EpisodeOptions:
         """What an episode is."""

@@ -52,7 +52,7 @@ class RunConfig:
     world: WorldOptions = field(default_factory=MemoryPlanning)
     """Options of the world."""
     agent: Any = field(default_factory=EPNConfig)
-    """Options of the agent, one of `AGENTS`."""
+    """Options of the agent."""
     learning: LearningConfig = field(default_factory=LearningConfig)
     """Options of learning."""
     recipe: Recipe = "fast"
@@ -60,7 +60,7 @@ class RunConfig:
     seed: int = 0
     """Seed of weights, worlds and actions (and of the search, in a sweep)."""
     steps: int = 1_000_000
-    """Environment steps of a whole run; schedules end there."""
+    """Environment steps of a whole run."""
 
     def to_json(self) -> dict:
         """As JSON, with the names of world and agent."""
