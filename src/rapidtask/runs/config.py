@@ -69,11 +69,11 @@ class RunConfig:
         data["agent"] = {"name": agent_name(self.agent), **data["agent"]}
         return {"version": rapidtask.__version__, **data}
 
-    def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
+    def make_agent(self, *, episode_steps: int | None = None) -> Agent:
         """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
         spec = self.world.spec
         spec = dataclasses.replace(spec, episode_steps=episode_steps or spec.episode_steps)
-        return self.agent.make(spec, jax.random.key(self.seed) if key is None else key)
+        return self.agent.make(spec, jax.random.key(self.seed))
 
 
 def run_config_from_json(data: dict) -> RunConfig:
