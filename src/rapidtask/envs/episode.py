@@ -123,13 +123,14 @@ class RunningEpisodes:
         )
 
     def _enter(self, states: EnvState, timestep: TimeStep) -> TimeStep:
-        self.states, self.timestep = states, to_numpy(timestep)
+        timestep = to_numpy(timestep)
+        self.states, self.timestep = states, timestep
         if self.drawn:
-            self.goals = np.where(self.timestep.first, 0, self.goals + self.timestep.completed)
-            begins = self.timestep.first | self.timestep.completed
+            self.goals = np.where(timestep.first, 0, self.goals + timestep.completed)
+            begins = timestep.first | timestep.completed
             for i, place in enumerate(np.asarray(states.state).tolist()):
                 if begins[i]:
                     self.trails[i] = [place]
                 elif self.trails[i][-1] != place:
                     self.trails[i].append(place)
-        return self.timestep
+        return timestep

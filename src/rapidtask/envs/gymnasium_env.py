@@ -66,8 +66,9 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.num_envs = num_envs
         self.render_mode = render_mode
         shape, dtype, high = observation_format(environment)
-        one = {name: spaces.Box(0, high, shape, dtype) for name in ("position", "goal")}
-        self.single_observation_space = spaces.Dict(one)
+        self.single_observation_space = spaces.Dict(
+            {name: spaces.Box(0, high, shape, dtype) for name in ("position", "goal")}
+        )
         self.single_action_space = spaces.Discrete(environment.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
