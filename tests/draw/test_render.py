@@ -6,7 +6,7 @@ import pytest
 from rapidtask.draw import Scene, render_ansi, render_rgb, symbol
 from rapidtask.draw.canvas import AGENT, GOAL, TRAIL
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.episode import Episode
+from rapidtask.envs.episode import RunningEpisodes
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.worlds import WorldError, make_pool, make_torus, make_world
 
@@ -119,28 +119,28 @@ def test_colour_changes_nothing_but_colour():
 
 def test_scenes_follow_an_episode():
     """Up moves up and wraps; the trail is the current task's."""
-    episode = Episode(MemoryPlanning(episode_steps=60).make())
-    episode.start(0)
+    episode = RunningEpisodes(MemoryPlanning(episode_steps=60).make())
+    episode.start([0])
     places = []
     for _ in range(5):
         drawn = rows_of(render_ansi(episode.scene(), color=False))
         places.append(next((x, row) for row in range(4) for x in range(4) if "[" in drawn[row][x]))
-        episode.step(UP)
+        episode.step([UP])
     column, row = places[0]
     assert places == [(column, (row - i) % 4) for i in range(5)]
 
-    episode.start(0)
-    while episode.goals == 0:  # sweep the grid: three steps right, one up
+    episode.start([0])
+    while episode.goals[0] == 0:  # sweep the grid: three steps right, one up
         scene_before = episode.scene()
         if scene_before.state == scene_before.goal:
-            episode.step(COLLECT)
+            episode.step([COLLECT])
         else:
-            episode.step(UP if int(episode.state.steps) % 4 == 3 else RIGHT)
+            episode.step([UP if scene_before.steps % 4 == 3 else RIGHT])
     assert len(scene_before.trail) > 1
     scene_after = episode.scene()
     assert scene_after.goals == 1
     assert scene_after.trail == (scene_after.state,)
-    episode.step(COLLECT)  # not at the goal: nothing moves
+    episode.step([COLLECT])  # not at the goal: nothing moves
     assert episode.scene().trail == (scene_after.state,)
 
 
@@ -154,8 +154,8 @@ def test_symbols_are_different_and_equally_wide():
 
 def test_worlds_without_a_grid_are_refused():
     pool = make_pool(make_world([[1], [0]]), shuffle_observations=False)
-    episode = Episode(Environment(pool))
-    episode.start(0)
+    episode = RunningEpisodes(Environment(pool))
+    episode.start([0])
     for render in (render_ansi, render_rgb):
         with pytest.raises(WorldError, match="torus_size"):
             render(episode.scene())

@@ -130,17 +130,17 @@ def test_seeds_make_worlds_and_no_seed_makes_new_ones():
     labels = set()
     for seed in range(8):
         env.reset(seed=seed)
-        labels.add(env.unwrapped._episode.scene().labels)
+        labels.add(env.unwrapped.batch.episodes.scene().labels)
     assert len(labels) == 8
     env.reset(seed=2**40 + 1)  # as large as Gymnasium allows
     unseeded = [make(), make()]
-    scenes = [(e.reset(), e.unwrapped._episode.scene().labels)[1] for e in unseeded]
+    scenes = [(e.reset(), e.unwrapped.batch.episodes.scene().labels)[1] for e in unseeded]
     assert scenes[0] != scenes[1]
 
 
 def test_nothing_is_compiled_again():
     episode._step.clear_cache()
-    episode._reset_next.clear_cache()
+    episode._start.clear_cache()
     for seed in range(2):
         env = make(size=2)
         for action in (0, np.int64(1), np.int32(2), 3, 4, 4):
@@ -151,7 +151,7 @@ def test_nothing_is_compiled_again():
         env.step(0)
         env.reset()
     assert episode._step._cache_size() == 1
-    assert episode._reset_next._cache_size() == 1
+    assert episode._start._cache_size() == 2  # the first episode, and those that follow another
 
 
 @pytest.mark.parametrize("action", [-1, 5, 1.5, np.array([1])])

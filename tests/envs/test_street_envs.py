@@ -16,7 +16,7 @@ from rapidtask.draw.canvas import AGENT, GOAL
 from rapidtask.draw.text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import Environment, EnvironmentSpec
-from rapidtask.envs.episode import Episode
+from rapidtask.envs.episode import RunningEpisodes
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.worlds.world import WorldError
@@ -82,7 +82,7 @@ def test_a_path_along_the_table_is_rewarded_on_arrival():
     env.reset(seed=4)
     worlds = env.environment.pool.worlds
     for _ in range(5):
-        state = env._episode.state
+        state = jax.tree.map(lambda leaf: leaf[0], env.batch.episodes.states)
         index, goal = int(state.world.index), int(state.goal)
         table, distance = np.asarray(worlds.next_state[index]), np.asarray(worlds.distance[index])
         here = int(state.state)
@@ -107,9 +107,9 @@ class ContractTest(test_utils.EnvironmentTestMixin, absltest.TestCase):
 
 def episode_with_different_nodes():
     """An episode whose agent and goal stand at different nodes, well apart on the map."""
-    episode = Episode(StreetLearn(**OPTIONS).make())
+    episode = RunningEpisodes(StreetLearn(**OPTIONS).make())
     for seed in range(50):
-        episode.start(seed)
+        episode.start([seed])
         scene = episode.scene()
         assert scene.streets is not None
         tail = scene.streets.tail[scene.world]
@@ -144,8 +144,8 @@ def test_text_shows_agent_and_goal_with_north_at_the_top():
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text
     # Moving forward leaves a trail, which only colour shows.
     for _ in range(3):
-        episode.step(FORWARD)
-        if episode.goals:
+        episode.step([FORWARD])
+        if episode.goals[0]:
             break
     else:
         assert "\x1b[94m" in render_ansi(episode.scene())
@@ -178,15 +178,15 @@ def test_every_pool_is_drawn_that_has_its_places():
         environments = [Environment(stream.take(n), options.episode) for n in (0, 1)]
     pictures = []
     for environment in environments:
-        episode = Episode(environment)
-        episode.start(0)
+        episode = RunningEpisodes(environment)
+        episode.start([0])
         places = episode.scene().streets
         np.testing.assert_array_equal(places.num_states, environment.pool.worlds.num_states)
         pictures.append(render_rgb(episode.scene()))
     assert not np.array_equal(*pictures)
     # Compiled code has the tables alone: pools of different places are one kind of input.
     assert len({jax.tree.structure(environment) for environment in environments}) == 1
-    copy = Episode(jax.tree.map(lambda table: table, environments[0]))
-    copy.start(0)
+    copy = RunningEpisodes(jax.tree.map(lambda table: table, environments[0]))
+    copy.start([0])
     with pytest.raises(WorldError, match="cannot be drawn"):
         render_rgb(copy.scene())

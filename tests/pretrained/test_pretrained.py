@@ -187,8 +187,8 @@ def test_options_from_the_command_line_have_their_types():
     assert parse_option(config, "state_in_rows=false") == ("state_in_rows", False)
     assert parse_option(config, "memory=all") == ("memory", "all")
     for text, said in (
-        ("iterations=many", "type int"),
-        ("state_in_rows=2", "true or false"),
+        ("iterations=many", "iterations: 'many' is not what it takes \\(int\\)"),
+        ("state_in_rows=2", "'2' is not what it takes \\(bool\\)"),
         ("deep=1", "NAME=VALUE"),
     ):
         with pytest.raises(InputError, match=said):

@@ -55,7 +55,6 @@ class Agents:
     """Seed of the worlds and of the random actions that fill the memories."""
 
     def run(self) -> None:
-        """Measure every agent and print."""
         check_positive(self, "batch_size")
         Console().print(pretrained_table(list_pretrained()))
         environment = self.world.make()

@@ -36,7 +36,6 @@ class ImportCity:
     """Its name; by default the file's or the place's."""
 
     def run(self) -> None:
-        """Read, save, and say what was found."""
         city = load_city_or_place(self.source)
         name = self.name or re.sub(r"\W+", "_", city.name.lower()).strip("_")
         if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
@@ -66,7 +65,6 @@ class ListCities(CityFiles):
     """Also measure each city (loads them all)."""
 
     def run(self) -> None:
-        """Print a table."""
         table = Table("city", "group", "source")
         for entry in list_cities(self.cities):
             group = "held-out" if entry.held_out else "train"
@@ -119,7 +117,6 @@ class ShowCity(Drawing):
     """Draw the map of a city, and a neighbourhood sampled in it."""
 
     def run(self) -> None:
-        """Draw, save, and say where."""
         city = self.load()
         # Here, because matplotlib takes its time and no other command needs it.
         from rapidtask.draw.maps import draw_city
@@ -139,7 +136,6 @@ class ShowViews(Drawing):
     """Hour of the day of rendered views, 5 to 21."""
 
     def run(self) -> None:
-        """Draw, save, and say where."""
         city = self.load()
         # Here, because matplotlib and the worlds (JAX) take their time.
         from rapidtask.views.contact_sheet import sheet_of_city
@@ -164,7 +160,6 @@ class RenderCity(CityFiles):
     """Processes; by default one per CPU."""
 
     def run(self) -> None:
-        """Build or finish the stores, and say where they are."""
         from rapidtask.views.frame_build import build_store
         from rapidtask.views.renderer import RenderedFrames
 
@@ -192,7 +187,6 @@ class Cities:
     ]
 
     def run(self) -> None:
-        """Run the subcommand."""
         self.command.run()
 
 

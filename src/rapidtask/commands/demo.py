@@ -21,8 +21,8 @@ from rapidtask.experiments.figure import Figure
 from rapidtask.experiments.grid import WORLD, Trajectory
 from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
+from rapidtask.files import write_atomically
 from rapidtask.policies import POLICIES
-from rapidtask.runs.checkpoint import write_atomically
 from rapidtask.runs.provenance import describe_commit, describe_machine, today
 
 
@@ -90,7 +90,6 @@ class Demo:
     """Seed of the worlds."""
 
     def run(self) -> None:
-        """Evaluate, print the tables, write the report."""
         check_positive(self, "episodes")
         began = time.perf_counter()
         with Console(stderr=True).status("reading agents") as status:

@@ -87,7 +87,6 @@ class Evaluate(AgentOptions):
     """Also draw steps to the n-th goal into this file (PNG, SVG or PDF)."""
 
     def run(self) -> None:
-        """Evaluate and print."""
         environment, name = self.world.make(), domain_name(self.world)
         policies = self.policies(environment)
         world = {"name": name, **asdict(self.world)}  # pyright: ignore[reportArgumentType]

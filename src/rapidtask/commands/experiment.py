@@ -52,7 +52,6 @@ class Figures:
     """Evaluate the shipped agent of each kind; else, and where there is none, that of the best run."""
 
     def run(self) -> None:
-        """Make the figures one after another."""
         check_positive(self, "episodes")
         out, experiment = self.out or Path("results") / self.name, EXPERIMENTS[self.name]
         runs = read_runs(self.runs, experiment.domain)
@@ -88,7 +87,6 @@ class Ladder:
     """Seed of the evaluations' worlds."""
 
     def run(self) -> None:
-        """Print, or train and draw."""
         check_positive(self, "steps", "episodes")
         if self.print_commands:
             for job in self.jobs():
@@ -126,7 +124,6 @@ class Experiment:
     ]
 
     def run(self) -> None:
-        """Run the experiment."""
         self.command.run()
 
 

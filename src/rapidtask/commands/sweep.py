@@ -47,7 +47,6 @@ class Sweep(TrainingOptions):
     """Iterations between a trial's checkpoints."""
 
     def run(self) -> None:
-        """Search until done or stopped."""
         check_positive(self, "trials", "workers")
         try:
             from rapidtask.sweeps import study

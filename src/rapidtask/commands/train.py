@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 
-from rapidtask.agents.epn import EPNConfig
-from rapidtask.envs.registry import MemoryPlanning, WorldOptions
-from rapidtask.learning.config import LearningConfig, Recipe
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
@@ -21,25 +17,12 @@ from rapidtask.runs.run import RunOptions, RunResult, run
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """What commands that train have in common."""
-
-    world: WorldOptions = field(default_factory=MemoryPlanning)
-    """Options of the world."""
-    agent: Any = field(default_factory=EPNConfig)
-    """Options of the agent."""
-    learning: LearningConfig = field(default_factory=LearningConfig)
-    """Options of learning."""
-    recipe: Recipe = "fast"
-    """What the options of agent and learning start from."""
-    steps: int = 1_000_000
-    """Environment steps of a whole run."""
-    seed: int = 0
-    """Seed of weights, worlds and actions (and of the search, in a sweep)."""
+class TrainingOptions(RunConfig):
+    """What commands that train have in common: the configuration of a run."""
 
     def config(self) -> RunConfig:
-        """The configuration of a run."""
-        return RunConfig(self.world, self.agent, self.learning, self.recipe, self.seed, self.steps)
+        """The configuration without a command's own options."""
+        return RunConfig(**{option.name: getattr(self, option.name) for option in fields(RunConfig)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +39,6 @@ class Train(TrainingOptions):
     """Join other processes: coordinator:port,process_id,num_processes, or "auto" (cluster's variables)."""
 
     def run(self) -> None:
-        """Train until done or stopped."""
         if self.distributed is None:
             split_cpu(self.learning.cpu_devices)
         else:

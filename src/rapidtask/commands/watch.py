@@ -39,7 +39,6 @@ class Watch(AgentOptions):
     """Open the page in a browser."""
 
     def run(self) -> None:
-        """Record, write, open."""
         if not self.out.parent.is_dir():
             raise InputError(f"--out {self.out}: there is no folder {self.out.parent}")
         environment = self.world.make()

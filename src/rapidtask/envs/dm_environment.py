@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import dm_env
-import numpy as np
 from dm_env import specs
 
-from rapidtask.envs.environment import Environment, TimeStep
-from rapidtask.envs.episode import Episode, observe
-from rapidtask.errors import InputError
+from rapidtask.envs.environment import Environment
+from rapidtask.envs.episode import RunningEpisodes, observation_format
 
 
 class DmEnvironment(dm_env.Environment):
@@ -26,12 +24,9 @@ class DmEnvironment(dm_env.Environment):
     def __init__(self, environment: Environment, seed: int = 0) -> None:
         """Wrap an environment; its first episode starts from `jax.random.key(seed)`."""
         self.environment = environment
-        self._episode = Episode(environment)
+        self._episodes = RunningEpisodes(environment, drawn=False)
         self._seed = seed
-        size = environment.num_observations
-        shape, dtype, highest = (size,), np.int32, 1
-        if environment.pool.frames is not None:
-            shape, dtype, highest = environment.pool.frames.shape[1:], np.uint8, 255
+        shape, dtype, highest = observation_format(environment)
         self._observation_spec = {
             name: specs.BoundedArray(shape, dtype, 0, highest, name=name) for name in ("position", "goal")
         }
@@ -39,24 +34,19 @@ class DmEnvironment(dm_env.Environment):
 
     def reset(self) -> dm_env.TimeStep:
         """Start an episode in a new world."""
-        first_time = self._episode.state is None
-        return dm_env.restart(self._observe(self._episode.start(self._seed if first_time else None)))
+        self._episodes.start([self._seed if self._episodes.states is None else None])
+        return dm_env.restart(self._observe())
 
     def step(self, action: Any) -> dm_env.TimeStep:
         """Take one action; before the first episode and after a last timestep, reset instead."""
-        if self._episode.over:
+        if self._episodes.over:
             return self.reset()
-        # The spec's own check refuses int64, which is what most agents send.
-        value, limit = np.asarray(action), self.environment.num_actions
-        if value.shape != () or value.dtype.kind not in "iu" or not 0 <= value < limit:
-            raise InputError(f"action is {action!r}, expected one whole number in 0..{limit - 1}")
-        timestep = self._episode.step(int(value))
-        reward, observation = float(timestep.reward), self._observe(timestep)
-        if not timestep.last:
+        timestep = self._episodes.step([action])
+        reward, observation = float(timestep.reward[0]), self._observe()
+        if not timestep.last[0]:
             return dm_env.transition(reward, observation)
-        if timestep.discount == 0:
-            return dm_env.termination(reward, observation)
-        return dm_env.truncation(reward, observation)
+        end = dm_env.termination if timestep.discount[0] == 0 else dm_env.truncation
+        return end(reward, observation)
 
     def observation_spec(self) -> dict[str, specs.BoundedArray]:
         """Two one-hots of length V, or two frames."""
@@ -66,6 +56,5 @@ class DmEnvironment(dm_env.Environment):
         """A whole number below A."""
         return self._action_spec
 
-    def _observe(self, timestep: TimeStep) -> dict[str, np.ndarray]:
-        assert self._episode.state is not None
-        return observe(self.environment, self._episode.state, timestep)
+    def _observe(self) -> dict[str, Any]:
+        return {name: batch[0] for name, batch in self._episodes.observe().items()}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self
 
 import equinox as eqx
@@ -178,19 +179,18 @@ class Environment(eqx.Module):
         """Start one episode per key, `[B]`."""
         return jax.vmap(self.reset)(keys)
 
+    def next_keys(self, states: EnvState) -> PRNGKeyArray:
+        """Keys of the episodes that follow those of B environments."""
+        return jax.vmap(jax.random.fold_in, (0, None))(states.key, self.episode.episode_steps)
+
     def step_batch(self, states: EnvState, actions: Int[Array, " B"]) -> tuple[EnvState, TimeStep]:
         """Step B environments; those whose episode has ended start their next one instead."""
         ended = states.steps >= self.episode.episode_steps
         stepped = jax.vmap(self.step)(states, actions)
 
         def restart(stepped: tuple[EnvState, TimeStep]) -> tuple[EnvState, TimeStep]:
-            keys = jax.vmap(lambda key: jax.random.fold_in(key, self.episode.episode_steps))(states.key)
-            fresh = self.reset_batch(keys)
-            return jax.tree.map(
-                lambda new, old: jnp.where(ended.reshape(ended.shape + (1,) * (new.ndim - 1)), new, old),
-                fresh,
-                stepped,
-            )
+            choose = jax.vmap(lambda ended, *both: jax.tree.map(partial(jnp.where, ended), *both))
+            return choose(ended, self.reset_batch(self.next_keys(states)), stepped)
 
         # Drawing worlds is the dear part; environments in step with each other pay for it once an episode.
         return jax.lax.cond(ended.any(), restart, lambda stepped: stepped, stepped)
@@ -222,18 +222,14 @@ class Environment(eqx.Module):
 
 
 @dataclass(frozen=True)
-class WorldOptions(ABC):
+class WorldOptions(EpisodeOptions, ABC):
     """Options of a domain: those of its episodes, and those of its worlds, which a subclass adds.
 
     They are flat, because each is a flag of the command line and a keyword argument of Gymnasium's `make`.
     """
 
-    episode_steps: int = 100
-    """Steps per episode."""
-    per_step_reward: float = 0.0
-    """Reward of every step that completes no task."""
-    time_limit: Literal["termination", "truncation"] = "termination"
-    """Whether the step limit ends the world (discount 0, as released) or only the recording (discount 1)."""
+    def __post_init__(self) -> None:
+        """Leave the checks to `episode`, so that the command line reports them like those of the worlds."""
 
     @property
     def episode(self) -> EpisodeOptions:

@@ -1,4 +1,4 @@
-"""One environment stepped from Python, action by action: what the adapters share.
+"""Environments stepped from Python, action by action: what the adapters share.
 
 The core is pure JAX and returns its state; here somebody holds that state. Episodes follow one another with
 the keys that `Environment.step_batch` would use, so an adapter and a batch that start from the same key play
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, UInt32
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
@@ -22,23 +22,17 @@ if TYPE_CHECKING:
     from rapidtask.draw import Scene
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
-_reset, _step = jax.jit(Environment.reset), jax.jit(Environment.step)
-step_batch = jax.jit(Environment.step_batch)
+_step = jax.jit(Environment.step_batch)
 
 
 @jax.jit
-def _reset_next(environment: Environment, state: EnvState) -> tuple[EnvState, TimeStep]:
-    return environment.reset(next_key(environment, state))
-
-
-def next_key(environment: Environment, state: EnvState) -> PRNGKeyArray:
-    """Key of the episode that follows the given one; the same as in `Environment.step_batch`."""
-    return jax.random.fold_in(state.key, environment.episode.episode_steps)
-
-
-def seed_bits(seed: int) -> np.uint32:
-    """The 32 bits of a seed that make a key: `jax.random.key(seed)` for any seed below 2³²."""
-    return np.uint32(seed & 0xFFFF_FFFF)
+def _start(
+    environment: Environment, states: EnvState | None, bits: UInt32[Array, " B"], seeded: Bool[Array, " B"]
+) -> tuple[EnvState, TimeStep]:
+    keys = jax.vmap(jax.random.key)(bits)
+    if states is not None:
+        keys = jnp.where(seeded, keys, environment.next_keys(states))
+    return environment.reset_batch(keys)
 
 
 def to_numpy(tree: Any) -> Any:
@@ -46,104 +40,97 @@ def to_numpy(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def observe(environment: Environment, state: EnvState, timestep: TimeStep) -> dict[str, np.ndarray]:
-    """What adapters show: uint8 frames `[*B, 84, 84, 3]` if the world has them, else one-hots `[*B, V]`."""
-    pool = environment.pool
-    if pool.frames is None or pool.frame_ids is None:
-        table, rows = (
-            np.eye(environment.num_observations, dtype=np.int32),
-            (timestep.observation, timestep.goal),
-        )
-    else:
-        index, place, goal = to_numpy((state.world.index, state.state, state.goal))
-        table, ids = np.asarray(pool.frames), np.asarray(pool.frame_ids)
-        rows = ids[index, place], ids[index, goal]
-    # take copies: whoever keeps an observation owns it.
-    return {name: np.take(table, row, axis=0) for name, row in zip(("position", "goal"), rows, strict=True)}
+def observation_format(environment: Environment) -> tuple[tuple[int, ...], type, int]:
+    """Shape, type and largest value of what adapters show: a one-hot of length V, or a frame."""
+    if environment.pool.frames is None:
+        return (environment.num_observations,), np.int32, 1
+    return environment.pool.frames.shape[1:], np.uint8, 255
 
 
-def make_scene(environment: Environment, state: EnvState, trail: Sequence[int], goals: int) -> Scene:
-    """What is drawn of one environment's state (no batch axis)."""
-    # Here, because most environments are never drawn.
-    from rapidtask.draw import Scene
+class RunningEpisodes:
+    """The current episodes of B environments: their states, last timestep, scores, and the tasks' trails."""
 
-    labels, place, goal, steps = to_numpy((state.world.observation, state.state, state.goal, state.steps))
-    return Scene(
-        rules=environment.rules,
-        num_observations=environment.num_observations,
-        labels=tuple(labels.tolist()),
-        state=int(place),
-        goal=int(goal),
-        trail=tuple(trail),
-        steps=int(steps),
-        episode_steps=environment.episode.episode_steps,
-        goals=goals,
-        streets=environment.pool.places,
-        world=int(state.world.index),
-    )
-
-
-class Episode:
-    """The current episode of one environment: its state, its last timestep, its score, the task's trail.
-
-    Timesteps have NumPy arrays.
-    """
-
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-        self.state: EnvState | None = None
+    def __init__(self, environment: Environment, num_envs: int = 1, *, drawn: bool = True) -> None:
+        """Begin no episode yet; without `drawn`, nothing is kept that only drawings show."""
+        self.environment, self.num_envs, self.drawn = environment, num_envs, drawn
+        self.states: EnvState | None = None
         self.timestep: TimeStep | None = None
-        self.goals = 0
-        """Tasks completed in this episode."""
-        self.trail: list[int] = []
-        """States visited since the current task began, oldest first, without repeats in a row."""
+        """With NumPy arrays `[B]`."""
+        self.goals = np.zeros(num_envs, int)
+        """Tasks completed in each episode."""
+        self.trails: list[list[int]] = [[] for _ in range(num_envs)]
+        """States visited since each current task began, oldest first, without repeats in a row."""
 
     @property
     def over(self) -> bool:
-        """Whether no action can be taken: no episode has begun, or the last timestep was seen."""
-        return self.timestep is None or bool(self.timestep.last)
+        """Whether no action can be taken: no episode has begun, or the last timesteps were seen."""
+        return self.timestep is None or bool(self.timestep.last.all())
 
-    def start(self, seed: int | None) -> TimeStep:
-        """Begin an episode with the seed, or the next one after the current one if the seed is None."""
-        if seed is not None:
-            return self._enter(*_reset(self.environment, jax.random.key(seed_bits(seed))))
-        if self.state is None:
+    def start(self, seeds: Sequence[int | None]) -> TimeStep:
+        """Begin an episode in each environment: with its seed, or the one that follows its current one."""
+        if self.states is None and None in seeds:
             raise InputError("the first episode needs a seed")
-        return self._enter(*_reset_next(self.environment, self.state))
+        # The bits that make a key: `jax.random.key(seed)` for any seed below 2³².
+        bits = np.array([(seed or 0) & 0xFFFF_FFFF for seed in seeds], np.uint32)
+        seeded = np.array([seed is not None for seed in seeds])
+        return self._enter(*_start(self.environment, self.states, bits, seeded))
 
-    def step(self, action: int) -> TimeStep:
-        """Take an action. The caller has checked it: an unchecked index would be clipped silently."""
-        assert self.state is not None, "no episode has begun"
-        assert not self.over, "the episode is over"
+    def step(self, actions: Any) -> TimeStep:
+        """Take an action in each environment; where an episode is over, its next one begins instead."""
+        assert self.states is not None, "no episode has begun"
+        actions, limit = np.asarray(actions), self.environment.num_actions
+        whole = actions.shape == (self.num_envs,) and actions.dtype.kind in "iu"
+        if not whole or actions.min() < 0 or actions.max() >= limit:
+            expected = "a whole number" if self.num_envs == 1 else f"{self.num_envs} whole numbers"
+            raise InputError(f"action is {actions.tolist()}, expected {expected} in 0..{limit - 1}")
         # One dtype for every kind of integer that comes in: no recompilation.
-        return self._enter(*_step(self.environment, self.state, np.int32(action)))
+        return self._enter(*_step(self.environment, self.states, actions.astype(np.int32)))
 
-    def scene(self) -> Scene:
-        """What is drawn of an episode that has begun."""
-        assert self.state is not None
-        return make_scene(self.environment, self.state, self.trail, self.goals)
+    def observe(self) -> dict[str, np.ndarray]:
+        """What adapters show: one-hots `[B, V]`, or uint8 frames `[B, 84, 84, 3]` where worlds have them."""
+        assert self.states is not None
+        assert self.timestep is not None
+        pool = self.environment.pool
+        if pool.frames is None or pool.frame_ids is None:
+            table = np.eye(self.environment.num_observations, dtype=np.int32)
+            rows = {"position": self.timestep.observation, "goal": self.timestep.goal}
+        else:
+            index, place, goal = to_numpy((self.states.world.index, self.states.state, self.states.goal))
+            table, ids = np.asarray(pool.frames), np.asarray(pool.frame_ids)
+            rows = {"position": ids[index, place], "goal": ids[index, goal]}
+        # take copies: whoever keeps an observation owns it.
+        return {name: np.take(table, row, axis=0) for name, row in rows.items()}
 
-    def _enter(self, state: EnvState, timestep: TimeStep) -> TimeStep:
-        timestep, place = to_numpy((timestep, state.state))
-        self.state, self.timestep = state, timestep
-        self.goals = 0 if timestep.first else self.goals + int(timestep.completed)
-        self.trail = extend_trail(self.trail, int(place), bool(timestep.first or timestep.completed))
+    def scene(self, number: int = 0) -> Scene:
+        """What is drawn of one of the episodes."""
+        # Here, because most environments are never drawn.
+        from rapidtask.draw import Scene
+
+        assert self.states is not None
+        state: EnvState = jax.tree.map(lambda leaf: leaf[number], self.states)
+        return Scene(
+            rules=self.environment.rules,
+            num_observations=self.environment.num_observations,
+            labels=tuple(state.world.observation.tolist()),
+            state=int(state.state),
+            goal=int(state.goal),
+            trail=tuple(self.trails[number]),
+            steps=int(state.steps),
+            episode_steps=self.environment.episode.episode_steps,
+            goals=int(self.goals[number]),
+            streets=self.environment.pool.places,
+            world=int(state.world.index),
+        )
+
+    def _enter(self, states: EnvState, timestep: TimeStep) -> TimeStep:
+        timestep = to_numpy(timestep)
+        self.states, self.timestep = states, timestep
+        if self.drawn:
+            self.goals = np.where(timestep.first, 0, self.goals + timestep.completed)
+            begins = timestep.first | timestep.completed
+            for i, place in enumerate(np.asarray(states.state).tolist()):
+                if begins[i]:
+                    self.trails[i] = [place]
+                elif self.trails[i][-1] != place:
+                    self.trails[i].append(place)
         return timestep
-
-
-def extend_trail(trail: list[int], place: int, begins: bool) -> list[int]:
-    """The trail after a step that led to `place`; a new one if a task begins there."""
-    if begins:
-        return [place]
-    return trail if trail[-1] == place else [*trail, place]
-
-
-@jax.jit
-def start_batch(
-    environment: Environment, states: EnvState | None, bits: UInt32[Array, " B"], seeded: Bool[Array, " B"]
-) -> tuple[EnvState, TimeStep]:
-    """Begin an episode in each of B environments: from its `seed_bits`, or the one after the current."""
-    keys = jax.vmap(jax.random.key)(bits)
-    if states is not None:
-        keys = jnp.where(seeded, keys, jax.vmap(lambda state: next_key(environment, state))(states))
-    return environment.reset_batch(keys)

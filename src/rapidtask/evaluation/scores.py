@@ -83,14 +83,7 @@ def evaluate(
     episodes: int = 500,
     seed: int = 0,
 ) -> Iterator[Scores]:
-    """Score each policy on the same worlds, one after another.
-
-    Args:
-        environment: where to act.
-        policies: names of reference policies, or policies by the name to report.
-        episodes: episodes per policy.
-        seed: seed of the worlds.
-    """
+    """Score reference policies by name, or policies by the name to report, on the same worlds, one by one."""
     scorer = Scorer(environment, episodes, seed)
     if not isinstance(policies, Mapping):
         policies = {name: make_policy(name, environment) for name in policies}
@@ -107,17 +100,13 @@ def score(
     world: dict,
 ) -> Scores:
     """Score a policy's episodes against the oracle's in the same worlds."""
-    goals = completed.sum(axis=0)
     last_third = last_third_goals(completed)
-    oracle_last_third = last_third_goals(oracle_completed)
     steps = [mean_and_stderr(intervals) for intervals in steps_between_goals(completed)]
-    share, share_stderr = ratio_and_stderr(last_third, oracle_last_third)
     return Scores(
         policy,
-        *mean_and_stderr(goals),
+        *mean_and_stderr(completed.sum(axis=0)),
         *mean_and_stderr(last_third),
-        share,
-        share_stderr,
+        *ratio_and_stderr(last_third, last_third_goals(oracle_completed)),
         [mean for mean, _ in steps],
         [stderr for _, stderr in steps],
         episodes=completed.shape[1],

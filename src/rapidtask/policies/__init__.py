@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, get_args
 
 from rapidtask.envs.environment import Environment
@@ -22,27 +24,20 @@ def make_policy(name: str, environment: Environment) -> Policy:
     Where the world is no torus, the two policies that know its geometry explore and plan over edges and
     their inverses instead.
     """
-    rules = environment.rules
-    knows = (rules, environment.num_observations)
-    is_torus = rules.torus_size is not None
-    match name:
-        case "random":
-            return Random(*knows)
-        case "random-walk":
-            return RandomWalk(*knows)
-        case "within-task":
-            if is_torus:
-                return TorusExplorer(*knows, forgets=True)
-            return EdgePlanner(*knows, inverses=True, forgets=True)
-        case "edges":
-            return EdgePlanner(*knows)
-        case "edges-inverse":
-            return EdgePlanner(*knows, inverses=True)
-        case "hand-coded":
-            return TorusExplorer(*knows) if is_torus else EdgePlanner(*knows, inverses=True)
-        case "oracle":
-            return Oracle(*knows, environment.pool.worlds)
-    raise InputError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
+    if name not in POLICIES:
+        raise InputError(f"unknown policy {name!r}; known: {', '.join(POLICIES)}")
+    edges_inverse = partial(EdgePlanner, inverses=True)
+    explorer = edges_inverse if environment.rules.torus_size is None else TorusExplorer
+    policies: dict[PolicyName, Callable[..., Policy]] = {
+        "random": Random,
+        "random-walk": RandomWalk,
+        "within-task": partial(explorer, forgets=True),
+        "edges": EdgePlanner,
+        "edges-inverse": edges_inverse,
+        "hand-coded": explorer,
+        "oracle": partial(Oracle, worlds=environment.pool.worlds),
+    }
+    return policies[name](environment.rules, environment.num_observations)
 
 
 __all__ = ["POLICIES", "Policy", "PolicyName", "make_policy"]

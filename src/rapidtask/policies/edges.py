@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from jaxtyping import Array, Bool, Int
 
 from rapidtask.envs.environment import TimeStep
 from rapidtask.policies.policy import Policy, choose
+from rapidtask.worlds.world import Rules
 
 UNKNOWN = -1
 
@@ -36,13 +39,11 @@ class EdgePlanner(Policy):
     """Whether everything is forgotten when a task completes."""
 
     def initial_state(self) -> EdgeMemory:
-        """See `Policy.initial_state`."""
         nowhere = jnp.asarray(UNKNOWN, jnp.int32)
         successor = jnp.full((self.num_observations, self.rules.num_moves), UNKNOWN, jnp.int32)
         return EdgeMemory(successor, nowhere, nowhere)
 
     def step(self, memory: EdgeMemory, timestep: TimeStep, key):
-        """See `Policy.step`."""
         successor = self.remember(memory, timestep)
         here, goal = timestep.observation, timestep.goal
         to_goal = plan(successor, jnp.arange(self.num_observations) == goal)
@@ -62,21 +63,29 @@ class EdgePlanner(Policy):
         if self.rules.respawn:
             # A completed task moved the agent elsewhere; the reward tells that its action led to the goal.
             reached = jnp.where(timestep.completed, memory.goal, reached)
-        moved = ~timestep.first & (action < self.rules.num_moves)
-        # Writing at row V drops the write.
-        nowhere = self.num_observations
-        successor = successor.at[jnp.where(moved, memory.observation, nowhere), action].set(
-            reached, mode="drop"
-        )
-        if self.inverses:
-            inverse = jnp.asarray(self.rules.inverse, jnp.int32)[action]
-            undoes = moved & (inverse >= 0)
-            successor = successor.at[jnp.where(undoes, reached, nowhere), inverse].set(
-                memory.observation, mode="drop"
-            )
+        rules = self.rules if self.inverses else replace(self.rules, inverse=())
+        successor = add_edges(successor, memory.observation, action, reached, ~timestep.first, rules)
         if self.forgets:
             successor = jnp.where(timestep.completed, UNKNOWN, successor)
         return successor
+
+
+def add_edges(
+    successor: Int[Array, "V M"],
+    origin: Int[Array, "*R"],
+    action: Int[Array, "*R"],
+    reached: Int[Array, "*R"],
+    real: Bool[Array, "*R"],
+    rules: Rules,
+) -> Int[Array, "V M"]:
+    """The known edges with those that real actions revealed, and with their inverses by the rules."""
+    # Writing at row V drops the write.
+    nowhere = successor.shape[0]
+    moved = real & (action < rules.num_moves)
+    inverse = jnp.asarray(rules.inverse, jnp.int32)[action]
+    undone = jnp.where(moved & (inverse >= 0), reached, nowhere)
+    successor = successor.at[undone, inverse].set(origin, mode="drop")
+    return successor.at[jnp.where(moved, origin, nowhere), action].set(reached, mode="drop")
 
 
 def plan(successor: Int[Array, "V M"], targets: Bool[Array, " V"]) -> Int[Array, " V"]:

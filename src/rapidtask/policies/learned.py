@@ -29,7 +29,7 @@ class LearnedPolicy(Policy):
         """See `Policy`. Frames are embedded here, once per episode, and remembered with the rest."""
         state, pool = self.agent.initial_state(len(env_states.state)), self.pool
         if pool is None:
-            return state
+            return state, None
         # One environment after the other: a batch's frames and their features at once would be gigabytes.
         embed = lambda world: self.agent.embed(pool.look_up_frames(pool.frames_of(world)))  # noqa: E731
         return state, jax.lax.map(embed, env_states.world)
@@ -37,16 +37,15 @@ class LearnedPolicy(Policy):
     def step_batch(self, memory: Any, timestep: TimeStep, keys: PRNGKeyArray, env_states: EnvState):
         """See `Policy`."""
         del env_states  # agents never see it
-        if self.pool is None:
-            # The embedding of the table does not depend on the step: XLA moves it out of the loop.
-            output, memory = self.agent.step(memory, timestep, self.agent.embed())
-        else:
-            state, embeddings = memory
-            output, state = self.agent.step(state, timestep, embeddings)
-            memory = (state, embeddings)
+        state, embeddings = memory
+        # The embedding of symbols does not depend on the step: XLA moves it out of the loop.
+        seen = self.agent.embed() if embeddings is None else embeddings
+        output, state = self.agent.step(state, timestep, seen)
         if self.greedy:
-            return jnp.argmax(output.logits, axis=-1).astype(jnp.int32), memory
-        return jax.vmap(jax.random.categorical)(keys, output.logits).astype(jnp.int32), memory
+            actions = jnp.argmax(output.logits, axis=-1)
+        else:
+            actions = jax.vmap(jax.random.categorical)(keys, output.logits)
+        return actions.astype(jnp.int32), (state, embeddings)
 
 
 def make_learned_policy(agent: Agent, environment: Environment, *, greedy: bool = False) -> LearnedPolicy:

@@ -46,15 +46,11 @@ class Policy(eqx.Module):
         truth = (env_states,) if self.privileged else ()
         return jax.vmap(self.step)(memory, timestep, keys, *truth)
 
-    def at_goal(self, timestep: TimeStep) -> Bool[Array, ""]:
-        """Whether the current state is the goal."""
-        return timestep.observation == timestep.goal
-
     def collect_or(self, timestep: TimeStep, move: Int[Array, ""]) -> Int[Array, ""]:
         """Collect on the goal, where there is such an action; else the move."""
         if self.rules.collect is None:
             return move
-        return jnp.where(self.at_goal(timestep), self.rules.collect, move)
+        return jnp.where(timestep.observation == timestep.goal, self.rules.collect, move)
 
 
 def choose(key: PRNGKeyArray, allowed: Bool[Array, " A"]) -> Int[Array, ""]:

@@ -16,7 +16,6 @@ class Random(Policy):
     """Any action, uniformly."""
 
     def step(self, memory, timestep: TimeStep, key):
-        """See `Policy.step`."""
         return jax.random.randint(key, (), 0, self.rules.num_actions), memory
 
 
@@ -24,7 +23,6 @@ class RandomWalk(Policy):
     """Any move, uniformly; collects exactly when on the goal."""
 
     def step(self, memory, timestep: TimeStep, key):
-        """See `Policy.step`."""
         move = jax.random.randint(key, (), 0, self.rules.num_moves)
         return self.collect_or(timestep, move), memory
 
@@ -37,7 +35,6 @@ class Oracle(Policy):
     worlds: World
 
     def step(self, memory, timestep: TimeStep, key, env_state: EnvState):  # pyright: ignore[reportIncompatibleMethodOverride]
-        """See `Policy.step`; `env_state` is the environment's true state."""
         index = env_state.world.index
         successors = self.worlds.next_state[index, env_state.state, : self.rules.num_moves]
         distance = self.worlds.distance[index, successors, env_state.goal]

@@ -34,12 +34,10 @@ class TorusExplorer(Policy):
     """Whether everything is forgotten when a task completes: the within-task optimum."""
 
     def initial_state(self) -> TorusMemory:
-        """See `Policy.initial_state`."""
         size = self._size
         return TorusMemory(jnp.full((size, size), UNSEEN, jnp.int32), jnp.zeros(2, jnp.int32))
 
     def step(self, memory: TorusMemory, timestep: TimeStep, key):
-        """See `Policy.step`."""
         size = self._size
         offsets = jnp.asarray((*OFFSETS, (0, 0)), jnp.int32)
         symbol = memory.symbol

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rapidtask.errors import InputError
-from rapidtask.runs.checkpoint import SUFFIX, write_atomically
+from rapidtask.files import write_atomically
+from rapidtask.runs.checkpoint import SUFFIX
 
 FOLDER = Path(__file__).parent
 """Where the weights and cards of the shipped agents are."""
@@ -70,11 +71,7 @@ def pretrained_names(folder: Path | None = None) -> list[str]:
 
 
 def list_pretrained(folder: Path | None = None) -> list[Card]:
-    """The cards of all shipped agents.
-
-    Args:
-        folder: where they are, if not in the package.
-    """
+    """The cards of all shipped agents, those of the package or of a folder."""
     return [read_card(name, folder) for name in pretrained_names(folder)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import equinox as eqx
 import jax
@@ -15,43 +15,27 @@ from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.pretrained.cards import find_pretrained
 from rapidtask.runs.agent_files import load_agent
-from rapidtask.runs.checkpoint import CheckpointError, named_arrays, read_checkpoint, restore
-from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.checkpoint import CheckpointError, named_arrays, restore
+from rapidtask.runs.config import RunConfig, agent_name, parse_value
 
 
 def load_pretrained(
     name: str, *, episode_steps: int | None = None, folder: Path | None = None
 ) -> tuple[Agent, RunConfig]:
-    """Load an agent that comes with the package, and the configuration of its training.
+    """Load an agent that `list_pretrained()` names, of the package or of a folder, and its configuration.
 
-    Args:
-        name: one of the names of `list_pretrained()`.
-        episode_steps: steps per episode to leave room for in its memory, if other than in its training.
-        folder: where the shipped agents are, if not in the package.
+    Its memory has room for episodes of its training's length, or of so many steps.
     """
-    path = find_pretrained(name, folder)
-    tensors, data = read_checkpoint(path)
-    if not any(tensor.dtype == np.float16 for tensor in tensors.values()):
-        return load_agent(path, episode_steps=episode_steps)
-    # Stored in half precision to be small; agents compute in single.
-    config = run_config_from_json(data)
-    tensors = {n: t.astype(np.float32) if t.dtype == np.float16 else t for n, t in tensors.items()}
-    shapes = eqx.filter_eval_shape(lambda: config.make_agent(episode_steps=episode_steps))
-    return restore(shapes, tensors, path), config
+    return load_agent(find_pretrained(name, folder), episode_steps=episode_steps)
 
 
 def fit_agent(
-    agent: Agent,
-    config: RunConfig,
-    environment: Environment,
-    *,
-    new_symbols: bool = False,
-    **options: Any,
+    agent: Agent, config: RunConfig, environment: Environment, *, new_symbols: bool = False, **options: Any
 ) -> tuple[Agent, RunConfig]:
     """The same weights in an agent for another environment, or with other options.
 
-    What the weights do not depend on can change: the EPN's `memory` and `iterations`,
-    the length of episodes, and, with fixed symbols, how many symbols there are.
+    What the weights do not depend on can change: the EPN's `memory` and `iterations`, the length of episodes,
+    and, with fixed symbols, how many symbols there are.
 
     Args:
         agent: the trained agent.
@@ -81,7 +65,8 @@ def fit_agent(
     spec = dataclasses.replace(here, num_observations=vocabulary, pixels=trained.pixels)
     try:
         shapes = eqx.filter_eval_shape(lambda: changed.agent.make(spec, jax.random.key(0)))
-        return restore(shapes, dict(_arrays(agent)), Path(name)), changed
+        weights = {path: np.asarray(leaf) for path, leaf in named_arrays(agent)}
+        return restore(shapes, weights, Path(name)), changed
     except CheckpointError as error:
         if more_symbols:
             raise does_not_fit from None
@@ -96,16 +81,4 @@ def parse_option(config: Any, text: str) -> tuple[str, Any]:
     if not equals or not hasattr(config, name):
         known = ", ".join(field.name for field in dataclasses.fields(config))
         raise InputError(f"{text!r}: expected NAME=VALUE with one of the agent's options: {known}")
-    kind = type(getattr(config, name))
-    if kind is bool:
-        if value.lower() not in ("true", "false"):
-            raise InputError(f"{text!r}: expected true or false")
-        return name, value.lower() == "true"
-    try:
-        return name, kind(value)
-    except ValueError:
-        raise InputError(f"{text!r}: expected a value of type {kind.__name__}") from None
-
-
-def _arrays(agent: Agent) -> list[tuple[str, np.ndarray]]:
-    return [(name, np.asarray(leaf)) for name, leaf in named_arrays(agent)]
+    return name, parse_value(get_type_hints(type(config))[name], value, f"--options: {name}")

@@ -14,13 +14,12 @@ from typing import Annotated, Any, Literal
 
 import equinox as eqx
 import jax
-import numpy as np
 import tyro
 
 from rapidtask.agents.agent import Agent
 from rapidtask.envs.registry import domain_name
 from rapidtask.errors import InputError
-from rapidtask.evaluation import Scores, evaluate
+from rapidtask.evaluation import Scorer
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import Card, weights_path, write_card
 from rapidtask.pretrained.load import load_pretrained
@@ -65,14 +64,11 @@ class Ship:
 
 
 def ship(options: Ship) -> Card:
-    """Write weights and card.
-
-    Returns:
-        The card as written.
-    """
+    """Write weights and card; the card is returned."""
     agent, config = load_agent(agent_file(options.run_folder))
+    store = lambda leaf: leaf.astype(options.precision) if eqx.is_inexact_array(leaf) else leaf  # noqa: E731
     path = weights_path(options.name, options.folder)
-    save_checkpoint(path, _stored(agent, options.precision), config.to_json())
+    save_checkpoint(path, jax.tree.map(store, agent), config.to_json())
     agent, _ = load_pretrained(options.name, folder=options.folder)  # what users will get
     phases = [history(folder) for folder in (*options.earlier_phases, options.run_folder)]
     ours = {"seed": config.seed, **_summary(phases)}
@@ -103,46 +99,35 @@ def ship(options: Ship) -> Card:
 
 def score_both(agent: Agent, config: RunConfig, episodes: int, seed: int) -> dict[str, dict[str, Any]]:
     """Scores in held-out worlds with sampled and with greedy actions."""
-    environment = config.world.held_out().make()
-    policies = {
-        name: make_learned_policy(agent, environment, greedy=name == "greedy")
-        for name in ("sampled", "greedy")
-    }
-    all_scores = evaluate(environment, policies, episodes=episodes, seed=seed)
-    return {scores.policy: _kept(scores) for scores in all_scores}
+    scorer = Scorer(config.world.held_out().make(), episodes, seed)
+    kept = ("goals_per_episode", "goals_last_third", "oracle_share_last_third")
+
+    def score(name: str) -> dict[str, Any]:
+        policy = make_learned_policy(agent, scorer.environment, greedy=name == "greedy")
+        data = scorer(name, policy).to_json()
+        rounded = {key: round(data[key], 4) for mean in kept for key in (mean, f"{mean}_stderr")}
+        return {**rounded, "episodes": episodes, "seed": seed}
+
+    return {name: score(name) for name in ("sampled", "greedy")}
 
 
 def history(path: Path) -> dict[str, Any]:
     """Steps, minutes and last evaluation that a run's log tells."""
-    folder = next((f for f in (path, *path.parents[:2]) if (f / "log.jsonl").is_file()), None)
-    records = read_log(folder / "log.jsonl") if folder else []
+    records = next(filter(None, (read_log(f / "log.jsonl") for f in (path, *path.parents[:2]))), None)
     if not records:
         raise InputError(f"{path}: has no log.jsonl to tell how long it was trained")
-    evaluated = [r for r in records if "evaluation_goals_per_episode" in r]
+    evaluated = [r for r in records if "evaluation_goals_per_episode" in r] or [{}]
     return {
         "steps": records[-1]["steps"],
         "minutes": records[-1]["seconds"] / 60,
-        "goals_per_episode": evaluated[-1]["evaluation_goals_per_episode"] if evaluated else None,
-        "oracle_share_last_third": evaluated[-1]["evaluation_oracle_share_last_third"] if evaluated else None,
+        "goals_per_episode": evaluated[-1].get("evaluation_goals_per_episode"),
+        "oracle_share_last_third": evaluated[-1].get("evaluation_oracle_share_last_third"),
     }
 
 
 def _summary(phases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     steps, minutes = (sum(phase[name] for phase in phases) for name in ("steps", "minutes"))
     return {**phases[-1], "steps": steps, "minutes": round(minutes, 2)}
-
-
-def _stored(agent: Agent, precision: str) -> Agent:
-    if precision == "float32":
-        return agent
-    return jax.tree.map(lambda x: x.astype(np.float16) if eqx.is_inexact_array(x) else x, agent)
-
-
-def _kept(scores: Scores) -> dict[str, Any]:
-    names = ("goals_per_episode", "goals_last_third", "oracle_share_last_third")
-    data = scores.to_json()
-    kept = {key: round(data[key], 4) for name in names for key in (name, f"{name}_stderr")}
-    return {**kept, "episodes": scores.episodes, "seed": scores.seed}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -27,16 +27,16 @@ def save_agent(path: Path, agent: Agent, config: RunConfig) -> None:
 
 
 def load_agent(path: Path | str, *, episode_steps: int | None = None) -> tuple[Agent, RunConfig]:
-    """Load an agent and its run's configuration.
+    """Load an agent and its run's configuration from an agent file, a checkpoint, or the folder of a run.
 
-    Args:
-        path: an agent file, a checkpoint, or the folder of a run.
-        episode_steps: steps per episode to leave room for in its memory, if other than in its run.
+    Its memory has room for episodes as long as in its run, or of so many steps.
     """
     tensors, config, path = _read(Path(path))
     prefix = AGENT_IN_CHECKPOINT
     if any(name.startswith(prefix) for name in tensors):
         tensors = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
+    # Shipped agents may be stored in half precision to be small; all compute in single.
+    tensors = {n: t.astype(np.float32) if t.dtype == np.float16 else t for n, t in tensors.items()}
     shapes = eqx.filter_eval_shape(partial(config.make_agent, episode_steps=episode_steps))
     return restore(shapes, tensors, path), config
 

@@ -43,11 +43,7 @@ def save_checkpoint(path: Path, tree: Any, config: dict) -> None:
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict]:
-    """Read and verify a checkpoint: its tensors by name, and its configuration.
-
-    Raises:
-        CheckpointError: if the file is missing, damaged, edited or not a checkpoint.
-    """
+    """Its tensors by name, and its configuration; a damaged or edited file is refused."""
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -74,16 +70,14 @@ def restore(tree: Tree, tensors: dict[str, np.ndarray], path: Path) -> Tree:
         raise CheckpointError(f"{path}: holds no tensor {missing[0]!r} ({len(missing)} missing)")
 
     def load(leaf: Any, name: str) -> Any:
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        expected = jax.eval_shape(jax.random.key_data, leaf) if is_key else leaf
-        tensor = tensors[name]
+        tensor, expected = tensors[name], jax.eval_shape(without_key, leaf)
         if (tensor.shape, tensor.dtype) != (expected.shape, expected.dtype):
             raise CheckpointError(
                 f"{path}: tensor {name!r} is {tensor.dtype}{tensor.shape}, "
                 f"expected {expected.dtype}{expected.shape}"
             )
         array = jnp.asarray(tensor)
-        return jax.random.wrap_key_data(array) if is_key else array
+        return jax.random.wrap_key_data(array) if is_key(leaf) else array
 
     dynamic, static = eqx.partition(tree, _is_array)
     leaves, structure = jax.tree.flatten(dynamic)
@@ -93,9 +87,17 @@ def restore(tree: Tree, tensors: dict[str, np.ndarray], path: Path) -> Tree:
 def named_arrays(tree: Any) -> Iterable[tuple[str, Any]]:
     """Every array of a tree with the path to it, in the tree's order; keys as their raw bits."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(eqx.filter(tree, _is_array)):
-        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        yield jax.tree_util.keystr(path).lstrip("."), leaf
+        yield jax.tree_util.keystr(path).lstrip("."), without_key(leaf)
+
+
+def is_key(leaf: Any) -> bool:
+    """Whether an array holds random keys."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def without_key(leaf: Any) -> Any:
+    """An array as it is kept in files: keys as their raw bits."""
+    return jax.random.key_data(leaf) if isinstance(leaf, jax.Array) and is_key(leaf) else leaf
 
 
 def checksum(tensors: Iterable[tuple[str, np.ndarray]], config: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import jax
+import tyro
 
 import rapidtask
 from rapidtask.agents import AGENTS
@@ -47,32 +50,30 @@ class RunConfig:
     """Everything that a run's results depend on."""
 
     world: WorldOptions = field(default_factory=MemoryPlanning)
+    """Options of the world."""
     agent: Any = field(default_factory=EPNConfig)
-    """Options of the agent: one of the classes in `AGENTS`."""
+    """Options of the agent."""
     learning: LearningConfig = field(default_factory=LearningConfig)
+    """Options of learning."""
     recipe: Recipe = "fast"
-    """Name of the recipe that the options started from."""
+    """What the options of agent and learning start from."""
     seed: int = 0
+    """Seed of weights, worlds and actions (and of the search, in a sweep)."""
     steps: int = 1_000_000
-    """Environment steps of the whole run; schedules end there."""
+    """Environment steps of a whole run."""
 
     def to_json(self) -> dict:
         """As JSON, with the names of world and agent."""
-        return {
-            "version": rapidtask.__version__,
-            "world": {"name": domain_name(self.world), **asdict(self.world)},  # pyright: ignore[reportArgumentType]
-            "agent": {"name": agent_name(self.agent), **asdict(self.agent)},
-            "learning": asdict(self.learning),
-            "recipe": self.recipe,
-            "seed": self.seed,
-            "steps": self.steps,
-        }
+        data = asdict(self)
+        data["world"] = {"name": domain_name(self.world), **data["world"]}
+        data["agent"] = {"name": agent_name(self.agent), **data["agent"]}
+        return {"version": rapidtask.__version__, **data}
 
-    def make_agent(self, key: Any = None, *, episode_steps: int | None = None) -> Agent:
+    def make_agent(self, *, episode_steps: int | None = None) -> Agent:
         """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
         spec = self.world.spec
         spec = dataclasses.replace(spec, episode_steps=episode_steps or spec.episode_steps)
-        return self.agent.make(spec, jax.random.key(self.seed) if key is None else key)
+        return self.agent.make(spec, jax.random.key(self.seed))
 
 
 def run_config_from_json(data: dict) -> RunConfig:
@@ -90,6 +91,16 @@ def run_config_from_json(data: dict) -> RunConfig:
         seed=data.get("seed", 0),
         steps=data.get("steps", 0),
     )
+
+
+def parse_value(kind: Any, text: str, where: str) -> Any:
+    """The value of an option of some type, spelled as on the command line; refused with `where` it stands."""
+    try:
+        with redirect_stderr(io.StringIO()):
+            return tyro.cli(kind, args=[text.title() if kind is bool else text])
+    except SystemExit:
+        expected = getattr(kind, "__name__", kind)
+        raise InputError(f"{where}: {text!r} is not what it takes ({expected})") from None
 
 
 def agent_name(config: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,9 +26,8 @@ def split_cpu(num_devices: int) -> None:
 def connect(spelled: str) -> None:
     """Join the other processes of a run; call it before anything else touches JAX.
 
-    Args:
-        spelled: `coordinator:port,process_id,num_processes`, or "auto" to take them from the cluster's
-            environment variables (Slurm, Open MPI, TPU pods).
+    They are spelled `coordinator:port,process_id,num_processes`, or "auto" to take them from the cluster's
+    environment variables (Slurm, Open MPI, TPU pods).
     """
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     if spelled == "auto":
@@ -45,13 +45,12 @@ def connect(spelled: str) -> None:
 
 def parse(spelled: str) -> tuple[str, int, int]:
     """Address of the coordinator, number of this process, number of processes."""
-    parts = spelled.split(",")
-    port = parts[0].rpartition(":")[2]
-    if len(parts) != 3 or ":" not in parts[0] or not all(p.isdigit() for p in (port, *parts[1:])):
+    found = re.fullmatch(r"([^,]*:\d+),(\d+),(\d+)", spelled)
+    if found is None:
         raise InputError(
             f"--distributed is {spelled!r}, expected coordinator:port,process_id,num_processes or auto"
         )
-    address, process, count = parts[0], int(parts[1]), int(parts[2])
+    address, process, count = found[1], int(found[2]), int(found[3])
     if process >= count:
         raise InputError(f"--distributed: process_id {process} is not below num_processes {count}")
     return address, process, count

@@ -9,24 +9,17 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
-from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.files import write_atomically
 
 
 class RunLog:
     """Appends records to `log.jsonl` and to TensorBoard's event files."""
 
     def __init__(self, folder: Path, resume_after: int | None):
-        """Open the log of a run.
-
-        Args:
-            folder: the run's folder.
-            resume_after: keep records up to this iteration only, as if the run had never gone further; None
-                starts a new log.
-        """
+        """Open the log in a run's folder; what it holds up to iteration `resume_after`, if any, is kept."""
         self.path = folder / "log.jsonl"
-        kept = (
-            [] if resume_after is None else [r for r in read_log(self.path) if r["iteration"] <= resume_after]
-        )
+        earlier = [] if resume_after is None else read_log(self.path)
+        kept = [record for record in earlier if record["iteration"] <= resume_after]
         write_atomically(self.path, "".join(json.dumps(record) + "\n" for record in kept).encode())
         self.seconds: float = kept[-1]["seconds"] if kept else 0.0
         """Seconds of training logged so far."""

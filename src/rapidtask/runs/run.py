@@ -15,7 +15,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, Sharding
@@ -23,17 +22,19 @@ from jaxtyping import Array
 
 from rapidtask.errors import InputError
 from rapidtask.evaluation.scores import Scorer, Scores
+from rapidtask.files import write_atomically
 from rapidtask.learning.trainer import Trainer, TrainState
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
 from rapidtask.runs.checkpoint import (
     checkpoint_path,
+    is_key,
     keep_latest,
     list_checkpoints,
     read_latest,
     restore,
     save_checkpoint,
-    write_atomically,
+    without_key,
 )
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.logs import RunLog
@@ -193,10 +194,9 @@ def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints
 
 def _spread(leaf: Array, sharding: NamedSharding) -> Array:
     """An array that every process holds whole, spread over the devices of all of them."""
-    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    data = np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+    data = np.asarray(without_key(leaf))
     spread = jax.make_array_from_callback(data.shape, sharding, lambda index: data[index])
-    return jax.random.wrap_key_data(spread) if is_key else spread
+    return jax.random.wrap_key_data(spread) if is_key(leaf) else spread
 
 
 def _check_same_everywhere(name: str, checkpoints: Path) -> None:
@@ -222,14 +222,9 @@ def _save(
 @eqx.filter_jit
 def _everywhere(state: TrainState, replicated: Sharding) -> TrainState:
     """The state with all of it on every device, and keys as their raw bits."""
-
-    def copy(leaf: Any) -> Any:
-        if not eqx.is_array(leaf):
-            return leaf
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        return jax.lax.with_sharding_constraint(jax.random.key_data(leaf) if is_key else leaf, replicated)
-
-    return jax.tree.map(copy, state)
+    arrays, static = eqx.partition(state, eqx.is_array)
+    bits = jax.tree.map(without_key, arrays)
+    return eqx.combine(jax.lax.with_sharding_constraint(bits, replicated), static)
 
 
 def _agreed(signals: list[int]) -> int | None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 from collections.abc import Sequence
-from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
-import tyro
-
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.errors import InputError
-from rapidtask.runs.config import RunConfig
+from rapidtask.runs.config import RunConfig, parse_value
 
 
 class Interval(NamedTuple):
@@ -47,14 +43,9 @@ SPACES = {
 def read_space(words: Sequence[str], config: RunConfig) -> Space:
     """The space that the words of `--space` describe, the later ones added to the earlier.
 
-    Args:
-        words: each an option with choices or an interval (`learning.discount=0.9,0.95`,
-            `learning.learning_rate=1e-3:2e-2`), a file of such words, or the name of a space; by default that
-            of the configuration's recipe.
-        config: what the trials have in common.
-
-    Raises:
-        InputError: naming the flag or the file, and the option.
+    Each is an option with choices or an interval (`learning.discount=0.9,0.95`,
+    `learning.learning_rate=1e-3:2e-2`), a file of such words, or the name of a space; by default that of the
+    configuration's recipe. What is wrong is named: the flag or the file, and the option.
     """
     space: Space = {}
     for word in words or [config.recipe]:
@@ -90,14 +81,8 @@ def _parse_values(name: str, text: str, config: RunConfig, source: str) -> Inter
     kind = int if name == UNROLLS else get_type_hints(type(options)).get(field)
     if kind is None:
         raise InputError(f"{source}: {name}: neither learning nor the agent has such an option")
-    values: list[Any] = []
-    for value in text.replace(":", ",").split(","):
-        try:
-            with redirect_stderr(io.StringIO()):
-                values.append(tyro.cli(kind, args=[value]))
-        except SystemExit:
-            expected = getattr(kind, "__name__", kind)
-            raise InputError(f"{source}: {name}: {value!r} is not what it takes ({expected})") from None
+    words = text.replace(":", ",").split(",")
+    values = [parse_value(kind, word, f"{source}: {name}") for word in words]
     if ":" not in text:
         return values
     if len(values) != 2 or type(values[0]) not in (int, float) or not 0 < values[0] < values[1]:

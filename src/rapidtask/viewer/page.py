@@ -38,13 +38,9 @@ def make_page(
     title: str,
     views: UInt8[np.ndarray, "S H W 3"] | None = None,
 ) -> str:
-    """The page of recordings of one world.
+    """The page of recordings of one world: the watched policy first, then those it is compared with.
 
-    Args:
-        environment: what was acted in.
-        recordings: the watched policy first, then those it is compared with.
-        title: what to call the world.
-        views: what each state looks like, if there is more to see than symbols.
+    The title names the world; `views` show what each state looks like, if there is more to see than symbols.
     """
     if not recordings:
         raise InputError("a page needs at least one recording")
@@ -62,11 +58,11 @@ def make_page(
         "runs": [describe_recording(recording) for recording in recordings],
     }
     static = resources.files("rapidtask.viewer") / "static"
-    read = lambda name: (static / name).read_text(encoding="utf-8")  # noqa: E731
+    read = lambda *names: "\n".join((static / name).read_text(encoding="utf-8") for name in names)  # noqa: E731
     page = read("page.html")
     fills = {
-        "/*styles*/": "\n".join(map(read, STYLES)),
-        "/*scripts*/": "\n".join(map(read, SCRIPTS)),
+        "/*styles*/": read(*STYLES),
+        "/*scripts*/": read(*SCRIPTS),
         # In a script element only "</" could end it early.
         "/*data*/": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
     }
@@ -102,12 +98,12 @@ def describe_recording(recording: Recording) -> dict[str, Any]:
 
 def describe_value_map(value_map: ValueMap) -> dict[str, Any]:
     """A value map as JSON: a byte per step, iteration and state."""
-    value = np.where(np.isnan(value_map.value), UNKNOWN, np.nan_to_num(value_map.value) * (UNKNOWN - 1))
+    value = np.nan_to_num(value_map.value * (UNKNOWN - 1), nan=UNKNOWN).round()
     distance = np.where(value_map.distance < 0, UNKNOWN, value_map.distance)
     return {
         "shape": list(value_map.value.shape),
-        "value": _bytes(value.round()),
-        "distance": _bytes(distance),
+        "value": _base64(value.astype(np.uint8).tobytes()),
+        "distance": _base64(distance.astype(np.uint8).tobytes()),
         "no_path": value_map.no_path,
         "agreement": _rounded(value_map.agreement),
         "chance": round(value_map.chance, 6),
@@ -115,8 +111,8 @@ def describe_value_map(value_map: ValueMap) -> dict[str, Any]:
     }
 
 
-def _bytes(array: np.ndarray) -> str:
-    return base64.b64encode(array.astype(np.uint8).tobytes()).decode()
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _rounded(array: np.ndarray | None) -> list | None:
@@ -129,5 +125,5 @@ def as_addresses(frames: UInt8[np.ndarray, "S H W 3"]) -> list[str]:
     for frame in frames:
         file = io.BytesIO()
         Image.fromarray(frame).save(file, "JPEG", quality=85)
-        addresses.append(f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}")
+        addresses.append(f"data:image/jpeg;base64,{_base64(file.getvalue())}")
     return addresses

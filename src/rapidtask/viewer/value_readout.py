@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -24,7 +25,7 @@ from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, slot_buckets
 from rapidtask.envs.environment import Environment, TimeStep
 from rapidtask.envs.episode import to_numpy
-from rapidtask.policies.edges import UNKNOWN, plan
+from rapidtask.policies.edges import UNKNOWN, add_edges, plan
 from rapidtask.worlds.world import Rules
 
 LONGEST = 9
@@ -74,13 +75,9 @@ class Rows:
 def fit_value_map(
     agent: EPN, timesteps: TimeStep, environment: Environment, labels: Int[np.ndarray, " S"]
 ) -> ValueMap:
-    """Fit read-outs on all episodes but the first, and apply them to the first.
+    """Fit read-outs on all episodes `[T, E]` but the first, and apply them to the first.
 
-    Args:
-        agent: whose planner to read.
-        timesteps: what was shown in each episode, `[T, E]`.
-        environment: where that was; its rules tell the inferable edges.
-        labels: observation id of each state in the first episode.
+    The environment's rules tell the inferable edges; `labels` are the first episode's.
     """
     num_steps, num_episodes = timesteps.action.shape
     num_observations = environment.num_observations
@@ -119,7 +116,7 @@ def fit_value_map(
 
 def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> list[Rows]:
     """The rows of the planner in each of the episodes `[T, E]`."""
-    num_episodes = timesteps.action.shape[1]
+    num_episodes, num_observations = timesteps.action.shape[1], environment.num_observations
     memories, _ = eqx.filter_jit(agent.unroll_memory)(agent.initial_state(num_episodes), timesteps)
     needed = int(memories.size.max())
     # As few slots as will do: most of a long memory is never used.
@@ -128,9 +125,8 @@ def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> l
     @eqx.filter_jit
     def planned(agent: EPN, memory: Memory, now: TimeStep) -> tuple[Array, Memory, Array]:
         plan = agent.plan(memory, now, agent.embed())
-        distance = jax.vmap(known_distance, (0, 0, None, None))
-        rules, vocabulary = environment.rules, environment.num_observations
-        return plan.beliefs, plan.memory, distance(memory, now.goal, rules, vocabulary)
+        distance = partial(known_distance, rules=environment.rules, num_observations=num_observations)
+        return plan.beliefs, plan.memory, jax.vmap(distance)(memory, now.goal)
 
     def rows(episode: int) -> Rows:
         now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, episode]), (memories, timesteps))
@@ -152,15 +148,8 @@ def known_distance(
 
 def known_edges(memory: Memory, rules: Rules, num_observations: int) -> Int[Array, "V M"]:
     """Where each move is known to lead, from the rows of one memory and their inverses."""
-    nowhere = num_observations
-    is_move = memory.mask & (memory.action < rules.num_moves)
     table = jnp.full((num_observations, rules.num_moves), UNKNOWN, jnp.int32)
-    inverse = jnp.asarray(rules.inverse, jnp.int32)[memory.action]
-    undoes = is_move & (inverse >= 0)
-    table = table.at[jnp.where(undoes, memory.successor, nowhere), inverse].set(memory.origin, mode="drop")
-    return table.at[jnp.where(is_move, memory.origin, nowhere), memory.action].set(
-        memory.successor, mode="drop"
-    )
+    return add_edges(table, memory.origin, memory.action, memory.successor, memory.mask, rules)
 
 
 def fit_readout(

@@ -23,13 +23,7 @@ ROOM = 90.0
 
 
 def describe_world(environment: Environment, world: int, labels: Int[np.ndarray, " S"]) -> dict[str, Any]:
-    """A world as JSON: its table, what each state looks like, and its map.
-
-    Args:
-        environment: what was acted in.
-        world: which world of its pool.
-        labels: observation id of each state in the episode.
-    """
+    """A world of an environment's pool as JSON: its table, what each state looks like, and its map."""
     worlds, rules = environment.pool.worlds, environment.rules
     count = int(worlds.num_states[world])
     vocabulary = environment.num_observations

@@ -19,6 +19,7 @@ from jaxtyping import Int, UInt8
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.errors import InputError
+from rapidtask.files import write_atomically
 from rapidtask.worlds.streets import StreetPool
 
 FRAME_SIZE = 84
@@ -70,11 +71,7 @@ class FrameStore:
     """A finished store, open for reading."""
 
     def __init__(self, path: str | Path) -> None:
-        """Open a store.
-
-        Raises:
-            FrameError: if it is none, or damaged in a way that its size or header shows.
-        """
+        """Open a store; one that is damaged in a way that its size or header shows is refused."""
         self.path = Path(path)
         self.info = read_info(self.path)
         self.half_edges: Int[np.ndarray, " F"] = _load(self.path / HALF_EDGES)
@@ -94,11 +91,7 @@ class FrameStore:
         return self.info.num_frames
 
     def find(self, city: CityGraph, node: np.ndarray, first: np.ndarray) -> Int[np.ndarray, " ..."]:
-        """Numbers of the frames seen at nodes toward their neighbours `first`; -1 where both are -1.
-
-        Raises:
-            FrameError: if the store is of another city, or lacks one of the views.
-        """
+        """Numbers of the frames seen at nodes toward their neighbours `first`; -1 where both are -1."""
         if graph_fingerprint(city) != self.info.graph:
             raise FrameError(f"{self.path}: made from another street graph than {city.name}; render it again")
         node, first = np.asarray(node), np.asarray(first)
@@ -114,11 +107,7 @@ class FrameStore:
         return np.where(padding, -1, frame).astype(np.int32)
 
     def verify(self) -> None:
-        """Read every frame and compare checksums.
-
-        Raises:
-            FrameError: naming the first damaged frames.
-        """
+        """Read every frame and compare checksums; the first damaged frames are named."""
         for number, expected in enumerate(self.info.checksums):
             if chunk_checksum(self.frames, number) != expected:
                 first = number * CHUNK
@@ -130,12 +119,7 @@ class FrameStore:
 def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
     """The pool with the frame of every state: the view at its node along its street.
 
-    Args:
-        pool: the worlds.
-        directory: frame stores, one per city, as `rapidtask cities render` writes them.
-
-    Raises:
-        FrameError: if a city has no store there, or a store that lacks a view or is of another graph.
+    The directory holds frame stores, one per city, as `rapidtask cities render` writes them.
     """
     places = pool.places
     which = np.full(places.tail.shape, -1, np.int64)
@@ -201,10 +185,8 @@ def read_info(path: Path) -> StoreInfo:
     if found != FORMAT:
         raise FrameError(f"{path}: format is {found!r}, expected {FORMAT!r}")
     known = {field.name for field in fields(StoreInfo)}
-    if missing := known - values.keys():
-        raise FrameError(f"{path}: no field {min(missing)!r}")
-    if unknown := values.keys() - known:
-        raise FrameError(f"{path}: unknown field {min(unknown)!r}")
+    if wrong := sorted(known ^ values.keys()):
+        raise FrameError(f"{path}: {'no' if wrong[0] in known else 'unknown'} field {wrong[0]!r}")
     for name in ("num_frames", "frame_size"):
         if not isinstance(values[name], int) or values[name] < 1:
             raise FrameError(f"{path}: {name} is {values[name]!r}, expected a whole number above 0")
@@ -216,9 +198,7 @@ def read_info(path: Path) -> StoreInfo:
 
 def write_info(path: Path, info: StoreInfo) -> None:
     """Write a `store.json`, completely or not at all."""
-    temporary = path / f"{INFO}.new"
-    temporary.write_text(json.dumps({"format": FORMAT, **asdict(info)}, indent=1) + "\n")
-    temporary.replace(path / INFO)
+    write_atomically(path / INFO, (json.dumps({"format": FORMAT, **asdict(info)}, indent=1) + "\n").encode())
 
 
 def _load(path: Path) -> np.ndarray:

@@ -46,12 +46,12 @@ def build_worlds(
     world = np.repeat(np.arange(len(num_states)), num_states)
     tail, first, head = np.array(list(chain.from_iterable(neighbourhoods)), np.int64).T
     # Junctions are numbered through, world after world: a node of two worlds is two junctions.
-    num_junctions, (at, to) = _number(np.stack([tail, head]) + world * len(lat))
+    junctions, (at, to) = np.unique(np.stack([tail, head]) + world * len(lat), return_inverse=True)
     towards = head
     if not release:
         # A loop is among them: it is met from both of its ends, as two streets from A to A.
-        _, pair = _number(at * num_junctions + to)
-        towards = np.where(np.bincount(pair)[pair] > 1, first, head)
+        _, pair, count = np.unique(at * len(junctions) + to, return_inverse=True, return_counts=True)
+        towards = np.where(count[pair] > 1, first, head)
     here, there = tail + offset[world], towards + offset[world]
     bearing = great_circle_bearing(lat[here], lng[here], lat[there], lng[there])
     order = np.lexsort((first, bearing, at))
@@ -87,20 +87,13 @@ def build_worlds(
     if release:
         moves = np.column_stack([moves, index])  # the collect action leads nowhere
         good &= np.bincount(world, (bearing[clockwise] == bearing) & (clockwise != index)) == 0
+    nodes = {"tail": tail, "first": first, "head": head}
     next_state = pad((moves - begin[:, None]).astype(np.int32), -1)
     return {
         # Padding states lead to themselves.
         "next_state": np.where(next_state < 0, np.arange(slots, dtype=np.int32)[:, None], next_state),
         "distance": distance,
         "num_states": num_states.astype(np.int32),
-        "tail": pad(tail.astype(np.int32), -1),
-        "first": pad(first.astype(np.int32), -1),
-        "head": pad(head.astype(np.int32), -1),
+        **{name: pad(node.astype(np.int32), -1) for name, node in nodes.items()},
         "bearing": pad(bearing, 0),
     }, good
-
-
-def _number(keys: Int[np.ndarray, "*E"]) -> tuple[int, Int[np.ndarray, "*E"]]:
-    """How many different keys there are, and for each its place among them in order."""
-    different, place = np.unique(keys, return_inverse=True)
-    return len(different), place.reshape(keys.shape)

@@ -79,15 +79,8 @@ def street_tables(city: CityGraph) -> StreetTables:
     """Precompute the lists of a city; kept for as long as the city is in use."""
     streets = trace_streets(city)
     offsets, heads = city.offsets.tolist(), city.neighbours.tolist()
-    rows = list(
-        zip(
-            heads,
-            streets.end.tolist(),
-            city.tails[streets.last].tolist(),
-            streets.length.tolist(),
-            strict=True,
-        )
-    )
+    columns = (streets.end, city.tails[streets.last], streets.length)
+    rows = list(zip(heads, *(column.tolist() for column in columns), strict=True))
     degree = city.degree.tolist()
     nodes = range(city.num_nodes)
     return StreetTables(
@@ -119,8 +112,7 @@ def _grow_over_nodes(
 ) -> dict[int, int] | None:
     """Paper rules: visit nodes breadth-first until enough have degree > 2 among the visited ones.
 
-    Returns:
-        The visited nodes, in order, with their degrees in the subgraph they induce.
+    They come in order, with their degrees in the subgraph they induce.
     """
     degree = {centre: 0}
     queue = [centre]
@@ -129,16 +121,12 @@ def _grow_over_nodes(
         for new in neighbours[node]:
             if new in degree:
                 continue
-            links = 0
-            for other in neighbours[new]:
-                if other in degree:
-                    links += 1
-                    degree[other] += 1
-                    if degree[other] == 3:
-                        found += 1
-            degree[new] = links
-            if links > 2:
-                found += 1
+            links = [other for other in neighbours[new] if other in degree]
+            for other in links:
+                degree[other] += 1
+                found += degree[other] == 3
+            degree[new] = len(links)
+            found += len(links) > 2
             if found >= num_intersections:
                 return degree
             queue.append(new)
@@ -174,9 +162,7 @@ def _grow_over_junctions(
     """Release rules: visit junctions breadth-first, adding all their streets, until enough have degree > 2.
 
     Degrees are those of the simple graph of junctions, as released: parallel streets are one, a loop is two.
-
-    Returns:
-        The streets (start, first, end, last, metres) in the order they were added.
+    The streets (start, first, end, last, metres) come in the order they were added.
     """
     degree: dict[int, int] = {}
     joined: set[tuple[int, int]] = set()
@@ -188,12 +174,10 @@ def _grow_over_junctions(
         for first, end, last, metres in tables.streets[node]:
             edges.append((node, first, end, last, metres))
             if (node, end) not in joined:
-                joined.add((node, end))
-                joined.add((end, node))
+                joined |= {(node, end), (end, node)}
                 for side in (node, end):
                     degree[side] = degree.get(side, 0) + 1
-                    if degree[side] == 3:
-                        found += 1
+                    found += degree[side] == 3
         if found >= num_intersections:
             return edges
         for _, end, _, _ in tables.streets[node]:
@@ -229,14 +213,7 @@ def _along_streets(tables: StreetTables, edges: list[tuple[int, int, int, int, f
 def street_lines(
     city: CityGraph, centre: int, options: NeighbourhoodOptions, starts: Sequence[tuple[int, int]]
 ) -> list[list[int]]:
-    """The nodes along streets of the neighbourhood around a node, for maps.
-
-    Args:
-        city: the city.
-        centre: the node the neighbourhood was grown from.
-        options: how it was grown.
-        starts: (node left, first node along the street) of each street.
-    """
+    """The nodes along streets of a neighbourhood, each told by its first two nodes, for maps."""
     neighbours = street_tables(city).neighbours
     visited = None
     if options.rules == "paper":

@@ -87,22 +87,15 @@ class StreetPool(WorldPool):
 def sample_pool(
     cities: Sequence[CityGraph],
     num_worlds: int,
-    seed: int | Sequence[int] | np.random.Generator,
+    seed: int | Sequence[int],
     options: NeighbourhoodOptions | None = None,
 ) -> StreetPool:
-    """Sample a pool of street worlds: for each a city, uniformly, and in it a centre node, uniformly.
+    """Sample a pool of W street worlds: for each a city, uniformly, and in it a centre node, uniformly.
 
     A neighbourhood with more states than slots, or with two states that the release's rules confuse, is
-    sampled again; `places.resampled` reports the shares.
-
-    Args:
-        cities: where to sample; the same cities and seed give the same pool.
-        num_worlds: how many worlds, W.
-        seed: a number, several (such as seed and number of the pool), or a generator.
-        options: which neighbourhoods.
-
-    Raises:
-        CityError: if a city is too small, or (nearly) no neighbourhood fits the slots.
+    sampled again; `places.resampled` reports the shares. The same cities and seed (a number, or several, such
+    as seed and number of the pool) give the same pool. A city that is too small, or where (nearly) no
+    neighbourhood fits the slots, is a CityError.
     """
     options = options or NeighbourhoodOptions()
     if num_worlds < 1:
@@ -115,8 +108,7 @@ def sample_pool(
                 f"{city.name}: {city.num_intersections} intersections, but neighbourhoods of "
                 f"{options.intersections} were asked for"
             )
-    generator = np.random.default_rng(seed)
-    sampler = _Sampler(tuple(cities), options, generator)
+    sampler = _Sampler(tuple(cities), options, np.random.default_rng(seed))
     chunk_size = max(1, CHUNK_ENTRIES // options.slots**2)
     chunks, missing = [], num_worlds
     while missing > 0:
@@ -125,10 +117,8 @@ def sample_pool(
         missing -= len(chunk["centre"])
     tables = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     world = World(
-        next_state=jnp.asarray(tables["next_state"]),
         observation=jnp.asarray(np.tile(np.arange(options.slots, dtype=np.int32), (num_worlds, 1))),
-        distance=jnp.asarray(tables["distance"]),
-        num_states=jnp.asarray(tables["num_states"]),
+        **{name: jnp.asarray(tables[name]) for name in ("next_state", "distance", "num_states")},
         rules=RULES[options.rules],
         num_observations=options.slots,
     )
