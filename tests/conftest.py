@@ -7,9 +7,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# Compiling takes longer than running here. It takes little more than half as long without optimisation, and
-# processes of one test run, which inherit these variables, share what they have compiled.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Compiling takes longer than running here. It takes a third as long without optimisation and with XLA's older
+# emitters of fused loops (named as an extra option, which a version without it passes over), and processes of
+# one test run, which inherit these variables, share what they have compiled.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters",
+)
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="rapidtask-tests-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
