@@ -14,6 +14,8 @@ os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters",
 )
+# Nor need programs know the lines of code that they were made from.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="rapidtask-tests-")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
@@ -28,6 +30,12 @@ jax.devices()
 
 MANY_MAPS = 30_000
 """Compiled programs hold memory maps, of which Linux gives a process 65,530; one more ends it."""
+
+
+def pytest_collection_finish():
+    """What is imported stays, and of what tracing makes little is garbage: search for that less often."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(autouse=True, scope="module")
