@@ -27,9 +27,10 @@ def test_gradients_equal_the_derived_ones(rows):
     arguments = (x, weight, bias, scale)
     ours = lambda *a: loss(product, add_to_rows, normalise, *a)  # noqa: E731
     derived = lambda *a: loss(jnp.matmul, jnp.add, plain_normalise, *a)  # noqa: E731
-    np.testing.assert_allclose(ours(*arguments), derived(*arguments), rtol=1e-5)
     every = tuple(range(len(arguments)))
-    for got, want in zip(
-        jax.grad(ours, every)(*arguments), jax.grad(derived, every)(*arguments), strict=True
-    ):
+    (value, gradients), (expected, derivatives) = (
+        jax.jit(jax.value_and_grad(function, every))(*arguments) for function in (ours, derived)
+    )
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for got, want in zip(gradients, derivatives, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4)

@@ -228,7 +228,8 @@ def test_joined_rows_show_each_step_what_its_episode_wrote_before():
     memory = SlotMemory(jnp.array([[1.0, 2, 0], [3, 0, 0]])[..., None], jnp.array([2, 1]))
     first = jnp.asarray(starts(4, (2,), ()))
     new = jnp.array([[10.0, 20], [11, 21], [12, 22], [13, 23]])[..., None]
-    rows, mask = join_rows(memory, new)[..., 0], visible_rows(memory, first)
+    show = jax.jit(lambda memory: (join_rows(memory, new)[..., 0], visible_rows(memory, first)))
+    rows, mask = (np.asarray(array) for array in show(memory))
 
     def visible(t, environment):
         return rows[environment][mask[t, environment]].tolist()
@@ -267,16 +268,20 @@ def test_merlin_reads_the_row_it_asks_for_and_what_came_after():
     agent = make_agent(dataclasses.replace(MERLIN, num_heads=1, latent_width=3, retroactive_discount=0.5))
     rows = jnp.array([[[2.0, 0, 0], [0, 4, 0], [0, 0, 8], [9, 9, 9]]])
     mask = jnp.array([[True, True, True, False]])
-    view = View(rows, inverse_lengths(rows), mask)
+
+    @jax.jit
+    def read(query):
+        return agent.read(query, View(rows, inverse_lengths(rows), mask))
+
     # Key for the direction of row 1, whatever its length; strength large: softplus(300) = 300.
-    read = agent.read(jnp.array([[0.0, 0.1, 0, 0, 0, 0, 300]]), view)
-    np.testing.assert_allclose(read[0], [0, 4, 0, 0, 0, 4], atol=1e-4)  # ½ of row 2, which followed
+    found = read(jnp.array([[0.0, 0.1, 0, 0, 0, 0, 300]]))
+    np.testing.assert_allclose(found[0], [0, 4, 0, 0, 0, 4], atol=1e-4)  # ½ of row 2, which followed
     # Key for the retroactive half: the row soonest followed by row 2 is row 1; row 0 has half as much of it.
-    read = agent.read(jnp.array([[0, 0, 0, 0, 0, 0.1, 300]]), view)
-    np.testing.assert_allclose(read[0], [0, 4, 0, 0, 0, 4], atol=1e-4)
+    found = read(jnp.array([[0, 0, 0, 0, 0, 0.1, 300]]))
+    np.testing.assert_allclose(found[0], [0, 4, 0, 0, 0, 4], atol=1e-4)
     # No strength: softplus(-300) = 0, the mean of the visible rows.
-    read = agent.read(jnp.array([[0.0, 0.1, 0, 0, 0, 0, -300]]), view)
-    np.testing.assert_allclose(read[0], [2 / 3, 4 / 3, 8 / 3, 0, 2 / 3, 2], atol=1e-4)
+    found = read(jnp.array([[0.0, 0.1, 0, 0, 0, 0, -300]]))
+    np.testing.assert_allclose(found[0], [2 / 3, 4 / 3, 8 / 3, 0, 2 / 3, 2], atol=1e-4)
 
 
 def test_retroactive_sums_are_those_written_step_by_step():
@@ -356,7 +361,7 @@ def test_contrastive_loss_by_hand():
     targets = jnp.array([[0.0, 1], [2, 0], [1, 3]])[..., None]
     predictions = jnp.array([[1.0, 2], [0.5, 1], [7, 7]])[..., None, None]
     first = jnp.asarray(starts(3, (0,), (0,)))
-    loss = contrastive_loss(predictions, targets, first)
+    loss = jax.jit(contrastive_loss)(predictions, targets, first)
 
     def nats(guess, right, others):
         return np.log(sum(np.exp(guess * x) for x in (right, *others))) - guess * right
@@ -374,8 +379,8 @@ def test_contrastive_loss_by_hand():
 def test_contrastive_loss_does_not_predict_across_a_reset():
     draw = jax.random.key(0)
     predictions, targets = jax.random.normal(draw, (8, 2, 3, 4)), jax.random.normal(draw, (8, 2, 4))
-    whole = contrastive_loss(predictions, targets, jnp.asarray(starts(8, (0,), (0,))))
-    split = contrastive_loss(predictions, targets, jnp.asarray(starts(8, (0, 4), (0,))))
+    loss, firsts = jax.jit(contrastive_loss), (starts(8, (0,), (0,)), starts(8, (0, 4), (0,)))
+    whole, split = (np.asarray(loss(predictions, targets, jnp.asarray(first))) for first in firsts)
     np.testing.assert_allclose(split[:, 1], whole[:, 1])
     np.testing.assert_allclose(split[[0, 4, 5, 6, 7], 0], whole[[0, 4, 5, 6, 7], 0])
     assert split[3, 0] == 0  # all that follows is another episode
@@ -389,7 +394,8 @@ def test_reconstruction_loss_by_hand():
     where = lambda a: [a.decode_observation, a.decode_goal, a.decode_action, a.decode_reward]  # noqa: E731
     agent = eqx.tree_at(where, agent, jax.tree.map(jnp.zeros_like, where(agent)))
     timesteps = make_timesteps(starts(4, (0,), (0, 2)))
-    loss = agent.reconstruction_loss(jnp.ones((4, 2, MERLIN.latent_width)), timesteps, agent.embed())
+    latents = jnp.ones((4, 2, MERLIN.latent_width))
+    loss = eqx.filter_jit(lambda agent: agent.reconstruction_loss(latents, timesteps, agent.embed()))(agent)
     expected = 2 * np.log(NUM_OBSERVATIONS) + np.where(timesteps.first, 0, np.log(NUM_ACTIONS))
     np.testing.assert_allclose(loss, expected + 0.5 * np.square(timesteps.reward), rtol=1e-5)
 
@@ -399,14 +405,17 @@ def test_merlin_learns_to_reconstruct_from_its_latent():
     agent = make_agent(dataclasses.replace(MERLIN, latent_width=16))
     timesteps = make_timesteps(OUT_OF_STEP)
 
-    @eqx.filter_jit
     @eqx.filter_value_and_grad
     def loss(agent):
         return agent.unroll(agent.initial_state(5), timesteps, agent.embed())[0].auxiliary_loss.mean()
 
+    @eqx.filter_jit
+    def descend(agent):
+        value, gradient = loss(agent)
+        return value, eqx.apply_updates(agent, jax.tree.map(lambda g: -0.03 * g, gradient))
+
     losses = []
     for _ in range(30):
-        value, gradient = loss(agent)
-        agent = eqx.apply_updates(agent, jax.tree.map(lambda g: -0.03 * g, gradient))
+        value, agent = descend(agent)
         losses.append(float(value))
     assert losses[-1] < 0.7 * losses[0]
