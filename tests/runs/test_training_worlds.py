@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from rapidtask.agents import AGENTS
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.city_graph import CityError
 from rapidtask.cities.generated import generate_city
@@ -22,7 +21,7 @@ from rapidtask.runs.config import RunConfig
 from rapidtask.runs.run import RunOptions, run
 from rapidtask.runs.worlds import TrainingWorlds, iterations_per_pool
 from rapidtask.worlds.streets import StreetPoolStream
-from tiny_training import WHOLE_ROLLOUTS
+from tiny_training import LSTM, WHOLE_ROLLOUTS
 
 LEARNING = LearningConfig(num_envs=4, minibatch_size=44, **WHOLE_ROLLOUTS)
 
@@ -37,7 +36,7 @@ def nowhere(monkeypatch, tmp_path):
 def streets(steps=6 * 44, seed=0, **options):
     """A run of iterations of 4 episodes; its pools of 8 worlds last two of them."""
     world = StreetLearn(**{"city": "starcross,oldmarket", "pool_size": 8, "episode_steps": 10, **options})
-    return RunConfig(world, AGENTS["lstm"](), LEARNING, "fast", seed, steps)
+    return RunConfig(world, LSTM, LEARNING, "fast", seed, steps)
 
 
 def make_trainer(config, worlds):

@@ -28,7 +28,7 @@ from rapidtask.policies.learned import make_learned_policy
 from rapidtask.runs.config import RunConfig
 from rapidtask.views.frame_build import build_store
 from rapidtask.worlds.frame_store import FrameError, FrameStore
-from tiny_training import WHOLE_ROLLOUTS
+from tiny_training import LSTM, WHOLE_ROLLOUTS
 
 SYMBOLS = 20
 
@@ -152,8 +152,7 @@ def test_an_agent_of_pixels_is_trained_and_evaluated(options, monkeypatch):
     monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
     environment = options.make()
     config = LearningConfig(num_envs=2, minibatch_size=14, **WHOLE_ROLLOUTS)
-    agent_config = LSTMConfig(embedding_width=8)
-    trainer = Trainer(environment, agent_config, config, total_steps=14, seed=0)
+    trainer = Trainer(environment, LSTM, config, total_steps=14, seed=0)
     state = trainer.init(environment)
     first_layer = lambda s: np.array(s.learner.agent.encoder.stages[0].convolution.weight)  # noqa: E731
     before = first_layer(state)
@@ -170,7 +169,8 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
     """The encoder is fitted to the worlds' frames and stays; a minibatch looks up each step's own world."""
     environment = options.make()
     config = LearningConfig(num_envs=4, minibatch_size=8)
-    trainer = Trainer(environment, replace(epn_for("fast"), width=8), config, total_steps=28, seed=0)
+    agent_config = replace(epn_for("fast"), width=8, iterations=2, learned_iterations=1)
+    trainer = Trainer(environment, agent_config, config, total_steps=28, seed=0)
     state = trainer.init(environment)
     weights = lambda s: jax.tree.map(np.array, eqx.filter(s.learner.agent, eqx.is_array))  # noqa: E731
     before = weights(state)
@@ -187,7 +187,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
 def test_what_an_agent_sees_does_not_depend_on_the_labels(options):
     """Pixels instead of ids: an episode relabelled is the same episode."""
     environment = options.make()
-    agent = LSTMConfig(embedding_width=8).make(environment.spec, jax.random.key(0))
+    agent = LSTM.make(environment.spec, jax.random.key(0))
     states, timestep = environment.reset_batch(jax.random.split(jax.random.key(1), 2))
     shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
     moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
@@ -209,9 +209,9 @@ def test_what_is_missing_is_named(options, tmp_path):
     with pytest.raises(FrameError, match="no such frame store"):
         StreetLearn(**{**options_of(options), "frames": str(tmp_path)}).make()
     environment = StreetLearn(**{**options_of(options), "frames": None}).make()
-    agent = LSTMConfig(embedding_width=8).make(options.spec, jax.random.key(0))
+    agent = LSTM.make(options.spec, jax.random.key(0))
     with pytest.raises(InputError, match=r"--world\.frames"):
         make_learned_policy(agent, environment)
     config = LearningConfig(num_envs=2, rollout_steps=3)
     with pytest.raises(InputError, match="rollout_steps: with frames"):
-        Trainer(options.make(), LSTMConfig(), config, total_steps=14, seed=0)
+        Trainer(options.make(), LSTM, config, total_steps=14, seed=0)
