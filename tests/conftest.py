@@ -5,7 +5,6 @@ import gc
 import os
 import shutil
 import tempfile
-from pathlib import Path
 
 # Compiling takes longer than running here. It takes a third as long without optimisation and with XLA's older
 # emitters of fused loops (named as an extra option, which a version without it passes over), and processes of
@@ -24,12 +23,11 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 import jax
 import pytest
 
+from rapidtask.runs.programs import forget_programs
+
 # Commands that train split the CPU into devices, if JAX is not in use yet: tests must not depend on which of
 # them is first.
 jax.devices()
-
-MANY_MAPS = 30_000
-"""Compiled programs hold memory maps, of which Linux gives a process 65,530; one more ends it."""
 
 
 def pytest_collection_finish():
@@ -42,7 +40,4 @@ def pytest_collection_finish():
 def drop_compiled_programs():
     """Forget compiled programs between files, where they have become many."""
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MANY_MAPS:
-        jax.clear_caches()
-        gc.collect()
+    forget_programs()

@@ -13,7 +13,7 @@ from rapidtask.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PROGRAMS = ("rapidtask", "python", "pytest", "make", "pip", "tensorboard", "srun", "gcloud")
+PROGRAMS = ("rapidtask", "python", "pytest", "make", "pip", "srun", "gcloud")
 
 TRAINING = (
     "--world.episode-steps 12 --steps 104 --learning.num-envs 4 --learning.minibatch-size 26"
@@ -122,7 +122,6 @@ EXCLUDED = {
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install 'rapidtask[sweep]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
-    "tensorboard --logdir runs": "a program of others, which serves until it is stopped",
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
     "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
     "python examples/own_world.py runs/metro": "run by tests/test_examples.py",

@@ -53,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         # The reader of our output has gone (for example `| head`); there is no one left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        # A full disk, a file where a folder should be: the path and what is wrong with it.
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"rapidtask: error: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 

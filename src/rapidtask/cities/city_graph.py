@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -67,6 +68,14 @@ class CityGraph:
     def num_nodes(self) -> int:
         """Number of nodes, N."""
         return len(self.lat)
+
+    @cached_property
+    def checksum(self) -> str:
+        """Of its nodes and streets: whether two runs had the same."""
+        digest = hashlib.sha256()
+        for array in (self.lat, self.lng, self.offsets, self.neighbours):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
 
     @cached_property
     def degree(self) -> Int[np.ndarray, " N"]:

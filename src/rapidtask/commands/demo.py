@@ -91,6 +91,7 @@ class Demo:
 
     def run(self) -> None:
         check_positive(self, "episodes")
+        self.out.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
         with Console(stderr=True).status("reading agents") as status:
             sections = [self.section(domain, status.update) for domain in DOMAINS]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -13,6 +15,8 @@ from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for, learning_for
+from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file
+from rapidtask.runs.config import RunConfig, agent_name
 
 CHOICES: dict[str, Sequence[str]] = {
     "world": tuple(DOMAINS),
@@ -24,14 +28,19 @@ CHOICES: dict[str, Sequence[str]] = {
 
 def parse(arguments: Sequence[str]) -> Any:
     """The command that the first argument names, with the options of the others; its `run()` does the job."""
-    (name, *rest), chosen = take_choices(arguments)
+    name, started = arguments[0], None
+    if name == "train" and "--resume" in arguments:
+        started = config_of_folder(arguments)
+    (_, *rest), chosen = take_choices(arguments, started)
     world = DOMAINS[chosen["world"]]()
     is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
     if name in ("evaluate", "watch") and not is_chosen:
         from rapidtask.commands.evaluate import world_of_agent  # which others need not wait for
 
         world = world_of_agent(arguments) or world
-    return tyro.cli(specialise(command_class(name), chosen, world), prog=f"rapidtask {name}", args=rest)
+    return tyro.cli(
+        specialise(command_class(name), chosen, world, started), prog=f"rapidtask {name}", args=rest
+    )
 
 
 def command_class(name: str) -> type:
@@ -39,10 +48,25 @@ def command_class(name: str) -> type:
     return getattr(importlib.import_module(f"rapidtask.commands.{name}"), name.title())
 
 
-def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Take `--world NAME` and the like out of the arguments."""
+def config_of_folder(arguments: Sequence[str]) -> RunConfig | None:
+    """The configuration of the run in the folder that `--out` names, if there is one."""
+    joined = [argument.partition("=")[2] for argument in arguments if argument.startswith("--out=")]
+    apart = [value for flag, value in pairwise(arguments) if flag == "--out"]
+    for folder in (*joined, *apart):
+        if (path := Path(folder) / CONFIG_FILE).is_file():
+            return read_config_file(path)
+    return None
+
+
+def take_choices(
+    arguments: Sequence[str], started: RunConfig | None = None
+) -> tuple[list[str], dict[str, str]]:
+    """Take `--world NAME` and the like out of the arguments; a run that was started has its own."""
     rest: list[str] = []
     chosen = {flag: values[0] for flag, values in CHOICES.items()}
+    if started is not None:
+        names = (domain_name(started.world), agent_name(started.agent), started.recipe)
+        chosen = dict(zip(CHOICES, names, strict=True))
     remaining = iter(arguments)
     for argument in remaining:
         flag, equals, value = argument.removeprefix("--").partition("=")
@@ -58,8 +82,13 @@ def take_choices(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, chosen
 
 
-def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> type:
-    """The command's dataclass with the options of the chosen world, agent and recipe, where it has them."""
+def specialise(
+    command: type, chosen: dict[str, str], world: WorldOptions, started: RunConfig | None = None
+) -> type:
+    """The command's dataclass with the options of the chosen world, agent and recipe, where it has them.
+
+    Those of a run that was started are the defaults, unless another world or agent was chosen.
+    """
     recipe, domain = chosen["recipe"], domain_name(world)
     agent = epn_for(recipe, domain) if chosen["agent"] == "epn" else AGENTS[chosen["agent"]]()
     names = {field.name for field in dataclasses.fields(command)}
@@ -69,6 +98,10 @@ def specialise(command: type, chosen: dict[str, str], world: WorldOptions) -> ty
         "agent": agent,
         "learning": learning_for(recipe, chosen["agent"]),
     }
+    if started is not None and chosen["recipe"] == started.recipe:
+        same = {name: getattr(started, name) for name in ("world", "agent", "learning")}
+        defaults = {name: same[name] if type(same[name]) is type(d) else d for name, d in defaults.items()}
+        defaults |= {"seed": started.seed, "steps": started.steps}
     fields = [
         (name, type(default), dataclasses.field(default=default, kw_only=True))
         for name, default in defaults.items()

@@ -10,10 +10,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
+from rapidtask.runs.agent_files import AGENT_FILE
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
 from rapidtask.runs.run import RunOptions, RunResult, run
+
+COMPILING = "Compiling, about a minute; less if the same was compiled before …"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ class Train(TrainingOptions):
     out: Path
     """Folder of the run: its configuration, log, checkpoints and trained agent."""
     resume: bool = False
-    """Go on from the newest checkpoint in --out."""
+    """Go on from the newest checkpoint in --out, with the options found there; --steps may be more."""
     distributed: str | None = None
     """Join other processes: coordinator:port,process_id,num_processes, or "auto" (cluster's variables)."""
 
@@ -46,16 +49,18 @@ class Train(TrainingOptions):
         console = Console(stderr=True)
         result = run_shown(self.config(), self.out, self.run_options, self.resume, console)
         if result.stopped_by is not None:
-            arguments = [argument for argument in sys.argv[1:] if argument != "--resume"]
             console.print(f"Stopped. Checkpoint: {result.checkpoint}", soft_wrap=True)
-            again = shlex.join(["rapidtask", *arguments, "--resume"])
+            again = shlex.join(["rapidtask", "train", "--resume", "--out", str(self.out)])
             console.print(f"Go on with: {again}", soft_wrap=True)
             sys.exit(128 + result.stopped_by)
-        print(f"Trained agent: {self.out / 'agent.safetensors'}")
+        print(f"Trained agent: {self.out / AGENT_FILE}")
 
 
 def run_shown(config: RunConfig, out: Path, options: RunOptions, resume: bool, console: Console) -> RunResult:
     """Run a training and show how far it is."""
     display = RunDisplay(config)
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
+    # The last of what it shows stays.
+    with Live(COMPILING if console.is_terminal else "", console=console, refresh_per_second=4) as live:
+        if not console.is_terminal:
+            console.print(COMPILING)
         return run(config, out, options, resume=resume, show=lambda progress: display.show(progress, live))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from rapidtask.envs.registry import domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.experiments.style import plural
-from rapidtask.runs.config import RunConfig, agent_name, run_config_from_json
+from rapidtask.runs.agent_files import read_config_file
+from rapidtask.runs.config import RunConfig, agent_name
 from rapidtask.runs.logs import read_log
 
 PIXELS = ", pixels"
@@ -99,10 +99,7 @@ def read_runs(folders: Sequence[Path], domain: str | None) -> list[LoggedRun]:
         if not configs:
             raise InputError(f"--runs: {folder} is no run, and holds none")
         for path in configs:
-            try:
-                config = run_config_from_json(json.loads(path.read_text(encoding="utf-8")))
-            except ValueError as error:
-                raise InputError(f"{path}: {error}") from None
+            config = read_config_file(path)
             if domain is not None and (trained := domain_name(config.world)) != domain:
                 raise InputError(f"--runs: {path.parent} was trained in {trained}, not {domain}")
             runs.append(LoggedRun(path.parent, config, read_log(path.parent / "log.jsonl")))

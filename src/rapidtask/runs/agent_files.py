@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,8 @@ CHECKPOINTS = "checkpoints"
 """Name of the folder of a run's checkpoints, inside the run's."""
 AGENT_FILE = "agent.safetensors"
 """Name of the trained agent in a run's folder."""
+CONFIG_FILE = "config.json"
+"""Name of the configuration in a run's folder."""
 AGENT_IN_CHECKPOINT = "learner.agent."
 """What the names of the agent's tensors start with in a checkpoint of a run."""
 
@@ -49,6 +52,14 @@ def agent_file(path: Path) -> Path:
 def read_run_config(path: Path) -> RunConfig:
     """The configuration of the run that an agent file, a checkpoint or a run's folder belongs to."""
     return _read(path)[1]
+
+
+def read_config_file(path: Path) -> RunConfig:
+    """The configuration of a run from its file."""
+    try:
+        return run_config_from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, AttributeError) as error:  # InputError too
+        raise InputError(f"{path}: {error}") from None
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], RunConfig, Path]:

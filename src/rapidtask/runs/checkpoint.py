@@ -116,7 +116,7 @@ def checkpoint_path(folder: Path, iteration: int) -> Path:
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """Checkpoints of a run, newest first."""
-    return sorted(folder.glob(f"checkpoint-*{SUFFIX}"), reverse=True)
+    return sorted(folder.glob(f"checkpoint-{'[0-9]' * 8}{SUFFIX}"), reverse=True)
 
 
 def read_latest(folder: Path) -> tuple[dict[str, np.ndarray], dict, Path] | None:

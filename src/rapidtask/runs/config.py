@@ -19,6 +19,7 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
+from rapidtask.options import Count, Seed, check_options
 
 REMOVED = {
     "learning": {
@@ -57,10 +58,13 @@ class RunConfig:
     """Options of learning."""
     recipe: Recipe = "fast"
     """What the options of agent and learning start from."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of weights, worlds and actions (and of the search, in a sweep)."""
-    steps: int = 1_000_000
+    steps: Count = 1_000_000
     """Environment steps of a whole run."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def to_json(self) -> dict:
         """As JSON, with the names of world and agent."""
@@ -76,6 +80,14 @@ class RunConfig:
         return self.agent.make(spec, jax.random.key(self.seed))
 
 
+def dotted(data: dict) -> dict[str, Any]:
+    """Options of a run as JSON, by names like those of flags: world.size."""
+    flat = {}
+    for name, value in data.items():
+        flat |= {f"{name}.{key}": v for key, v in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
+
+
 def run_config_from_json(data: dict) -> RunConfig:
     """The inverse of `RunConfig.to_json`; a field that is missing or unknown is named."""
     agent = _options(AGENTS, data, "agent")
@@ -89,7 +101,7 @@ def run_config_from_json(data: dict) -> RunConfig:
         learning=_build(LearningConfig, learning, "learning"),
         recipe=data.get("recipe", "fast"),
         seed=data.get("seed", 0),
-        steps=data.get("steps", 0),
+        steps=data.get("steps", 1),
     )
 
 

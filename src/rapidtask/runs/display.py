@@ -46,9 +46,11 @@ class RunDisplay:
         timed = progress.iteration - progress.first_iteration - 1
         seconds = progress.seconds_here
         speed = timed * trainer.steps_per_iteration / seconds if seconds and timed else 0.0
+        done = progress.iteration * trainer.steps_per_iteration
         left = (trainer.num_iterations - progress.iteration) * trainer.steps_per_iteration
         numbers = {
-            "steps": f"{progress.iteration * trainer.steps_per_iteration:,}",
+            # Of whole iterations: a few more than were asked for.
+            "steps": f"{done:,} of {done + left:,}",
             "steps/s": f"{speed:,.0f}",
             "goals per episode": f"{goals:.2f}{self._against(goals)}",
             "time left": str(timedelta(seconds=round(left / speed))) if speed else "–",

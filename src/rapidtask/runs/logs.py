@@ -1,59 +1,74 @@
-"""The log of a run: one JSON object per line, and the same numbers as TensorBoard events."""
+"""The log of a run: one JSON object per line."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
-
-from tensorboardX import SummaryWriter
 
 from rapidtask.files import write_atomically
 
 
 class RunLog:
-    """Appends records to `log.jsonl` and to TensorBoard's event files."""
+    """Appends records to `log.jsonl`; what a full disk does not take is kept and written later."""
 
     def __init__(self, folder: Path, resume_after: int | None):
-        """Open the log in a run's folder; what it holds up to iteration `resume_after`, if any, is kept."""
+        """Open the log of a run.
+
+        Args:
+            folder: the run's folder.
+            resume_after: keep records up to this iteration only, as if the run had never gone further; None
+                starts a new log.
+        """
         self.path = folder / "log.jsonl"
-        earlier = [] if resume_after is None else read_log(self.path)
-        kept = [record for record in earlier if record["iteration"] <= resume_after]
+        kept = (
+            [] if resume_after is None else [r for r in read_log(self.path) if r["iteration"] <= resume_after]
+        )
         write_atomically(self.path, "".join(json.dumps(record) + "\n" for record in kept).encode())
         self.seconds: float = kept[-1]["seconds"] if kept else 0.0
         """Seconds of training logged so far."""
-        self._file = self.path.open("a", encoding="utf-8")
-        # TensorBoard forgets what an earlier process logged beyond the checkpoint.
-        purge = None if resume_after is None else (kept[-1]["steps"] if kept else 0) + 1
-        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=purge)
+        self._file = self.path.open("ab", buffering=0)
+        self._waiting = b""
 
     def write(self, record: dict[str, Any]) -> None:
-        """Append one record; it must have `iteration` and `steps`."""
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
-        for name, value in record.items():
-            if isinstance(value, int | float) and name not in ("iteration", "steps"):
-                self._events.add_scalar(name, value, record["steps"])
+        """Append one record; it must have `iteration`. A disk that is full ends no run."""
+        self._waiting += json.dumps(record).encode() + b"\n"
+        try:
+            self._append()
+        except OSError as error:
+            print(f"rapidtask: {error}; kept to be written later", file=sys.stderr)
 
     def sync(self) -> None:
         """Return when all that was logged is on disk, as it must be before a checkpoint that follows it."""
+        self._append()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Flush and close; what was logged is on disk afterwards."""
-        self.sync()
-        self._file.close()
-        self._events.close()
+        try:
+            self.sync()
+        finally:
+            self._file.close()
+
+    def _append(self) -> None:
+        try:
+            while self._waiting:
+                self._waiting = self._waiting[self._file.write(self._waiting) :]
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
 
 def read_log(path: Path) -> list[dict]:
-    """Records of a log; a last line cut short by a crash is left out."""
+    """Records of a log; damaged lines are passed over, as a last one cut short by a crash."""
     records = []
     if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                records.append(json.loads(line))
+                record = json.loads(line)
             except json.JSONDecodeError:
-                break
+                continue
+            if isinstance(record, dict) and isinstance(record.get("iteration"), int):
+                records.append(record)
     return records

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,11 @@ from jaxtyping import Array
 
 from rapidtask.errors import InputError
 from rapidtask.evaluation.scores import Scorer, Scores
-from rapidtask.files import write_atomically
+from rapidtask.files import lock_folder, write_atomically
 from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.options import Count, CountOrZero, check_options
 from rapidtask.policies.learned import make_learned_policy
-from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, save_agent
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, CONFIG_FILE, save_agent
 from rapidtask.runs.checkpoint import (
     checkpoint_path,
     is_key,
@@ -38,6 +38,10 @@ from rapidtask.runs.checkpoint import (
 )
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.logs import RunLog
+from rapidtask.runs.programs import forget_programs
+from rapidtask.runs.provenance import describe_commit, describe_machine
+from rapidtask.runs.same_run import check_same_run, made_with
+from rapidtask.runs.signals import collect_signals
 from rapidtask.runs.worlds import TrainingWorlds
 
 EVALUATION_SEED = 1_000_003
@@ -55,14 +59,17 @@ class DivergedError(InputError):
 class RunOptions:
     """What a run does beside learning; its results do not depend on it."""
 
-    checkpoint_every: int = 10
+    checkpoint_every: Count = 10
     """Iterations between checkpoints."""
-    keep: int = 3
+    keep: Count = 3
     """Checkpoints to keep."""
-    evaluate_every: int = 10
+    evaluate_every: CountOrZero = 10
     """Iterations between evaluations on held-out worlds; 0 for none but the last."""
-    evaluation_episodes: int = 200
+    evaluation_episodes: Count = 200
     """Episodes per evaluation."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,25 @@ def run(
 ) -> RunResult:
     """Train, from the start or from the newest whole checkpoint, until the configured steps or a signal.
 
-    SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint.
+    SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint. One process at a time
+    may write into the folder.
     """
+    leads = jax.process_index() == 0
+    try:
+        with lock_folder(folder) if leads else nullcontext(), collect_signals() as signals:
+            return _train(config, folder, options, resume, show, signals)
+    finally:
+        forget_programs()
+
+
+def _train(
+    config: RunConfig,
+    folder: Path,
+    options: RunOptions,
+    resume: bool,
+    show: Callable[[Progress], None],
+    signals: list[int],
+) -> RunResult:
     checkpoints = folder / CHECKPOINTS
     if not resume and list_checkpoints(checkpoints):
         raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
@@ -112,20 +136,23 @@ def run(
         worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
     )
     state = trainer.init(worlds.environment)
+    record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
     if resume:
-        state = _resumed(state, trainer, config, checkpoints)
+        state = _resumed(state, trainer, record_of_run, checkpoints)
     iteration = int(fetch(state.iteration))
     leads = jax.process_index() == 0
     log = RunLog(folder, iteration if resume else None) if leads else None
     if leads:
-        write_atomically(folder / "config.json", (json.dumps(config.to_json(), indent=2) + "\n").encode())
+        described = {"commit": describe_commit(), "machine": describe_machine()}
+        text = json.dumps(record_of_run | described, indent=2)
+        write_atomically(folder / CONFIG_FILE, f"{text}\n".encode())
 
     scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
     scores: Scores | None = None
     bad_iterations, saved, stopped_by = 0, None, None
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
-    with worlds, closing(log) if log is not None else nullcontext(), collect_signals() as signals:
+    with worlds, closing(log) if log is not None else nullcontext():
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
@@ -149,18 +176,19 @@ def run(
             if log is not None:
                 log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **_finite(record)})
             if bad_iterations >= MAX_BAD_ITERATIONS:
-                raise DivergedError(
-                    f"no finite update in {bad_iterations} iterations; the last good checkpoint is kept in "
-                    f"{checkpoints}"
-                )
-            if not bad_iterations and (last or iteration % options.checkpoint_every == 0):
-                _save(state, config, checkpoints, iteration, options.keep, log)
+                kept = list_checkpoints(checkpoints)
+                good = f"the last good checkpoint is {kept[0]}" if kept else "there is no good checkpoint"
+                raise DivergedError(f"no finite update in {bad_iterations} iterations; {good}")
+            # After an iteration with updates that were not finite, the weights are not to be relied on.
+            is_good = record["skipped_updates"] == 0.0
+            if is_good and (last or iteration % options.checkpoint_every == 0):
+                _save(state, record_of_run, checkpoints, iteration, options.keep, log)
                 saved = iteration
             if leads:
                 goals = record["goals_per_episode"]
                 show(Progress(iteration, first, trainer, seconds, seconds - before, goals, scores))
         if saved != iteration:
-            _save(state, config, checkpoints, iteration, options.keep, log)
+            _save(state, record_of_run, checkpoints, iteration, options.keep, log)
         if leads:
             save_agent(folder / AGENT_FILE, fetch(state.learner.agent), config)
     return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
@@ -175,16 +203,13 @@ def fetch(tree: Any) -> Any:
     )
 
 
-def _resumed(state: TrainState, trainer: Trainer, config: RunConfig, checkpoints: Path) -> TrainState:
+def _resumed(state: TrainState, trainer: Trainer, ours: dict[str, Any], checkpoints: Path) -> TrainState:
     found = read_latest(checkpoints)
     _check_same_everywhere(found[-1].name if found else "", checkpoints)
     if found is None:
         return state  # Killed before its first checkpoint: the run starts over.
-    tensors, data, path = found
-    ours, theirs = config.to_json() | {"version": None}, data | {"version": None}
-    for name in ours:
-        if ours[name] != theirs.get(name):
-            raise InputError(f"{path}: was written with another {name}: {theirs.get(name)}, not {ours[name]}")
+    tensors, theirs, path = found
+    check_same_run(ours, theirs, path)
     restored = restore(state, tensors, path)
     if trainer.mesh is None:
         return restored
@@ -208,14 +233,19 @@ def _check_same_everywhere(name: str, checkpoints: Path) -> None:
 
 
 def _save(
-    state: TrainState, config: RunConfig, checkpoints: Path, iteration: int, keep: int, log: RunLog | None
+    state: TrainState,
+    record: dict[str, Any],
+    checkpoints: Path,
+    iteration: int,
+    keep: int,
+    log: RunLog | None,
 ) -> None:
     if jax.process_count() > 1:
         state = fetch(_everywhere(state, state.iteration.sharding))
     if log is not None:
         path = checkpoint_path(checkpoints, iteration)
         log.sync()  # A checkpoint on disk implies the records of all its iterations.
-        save_checkpoint(path, state, config.to_json())
+        save_checkpoint(path, state, record)
         keep_latest(path, keep)
 
 
@@ -233,25 +263,6 @@ def _agreed(signals: list[int]) -> int | None:
     if jax.process_count() > 1:
         number = int(multihost_utils.process_allgather(np.int32(number)).max())
     return number or None
-
-
-@contextmanager
-def collect_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying of them; a second one of the same kind kills as usual."""
-    received: list[int] = []
-    previous = {}
-
-    def handle(number: int, frame: Any) -> None:
-        received.append(number)
-        signal.signal(number, previous[number])
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        previous[number] = signal.signal(number, handle)
-    try:
-        yield received
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _finite(record: dict[str, Any]) -> dict[str, Any]:

@@ -22,10 +22,11 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from rapidtask.errors import InputError
-from rapidtask.runs.config import RunConfig
+from rapidtask.runs.config import RunConfig, dotted
 from rapidtask.runs.distributed import split_cpu, use_compilation_cache
 from rapidtask.runs.logs import read_log
-from rapidtask.runs.run import Progress, RunOptions, collect_signals, run
+from rapidtask.runs.run import Progress, RunOptions, run
+from rapidtask.runs.signals import collect_signals
 from rapidtask.sweeps.space import Interval, Space, with_point
 
 HEARTBEAT_SECONDS = 5
@@ -116,9 +117,7 @@ def _describe(sweep: Sweep) -> dict[str, Any]:
     """All that a sweep's results depend on, by dotted names, as it comes back from JSON."""
     how = {"search": sweep.search, "prune": sweep.prune, "space": sweep.space}
     how["evaluation_episodes"] = sweep.run_options.evaluation_episodes
-    flat = {}
-    for name, value in (sweep.config.to_json() | how).items():
-        flat |= {f"{name}.{key}": v for key, v in value.items()} if isinstance(value, dict) else {name: value}
+    flat = dotted(sweep.config.to_json() | how)
     del flat["version"]
     return json.loads(json.dumps(flat))
 
