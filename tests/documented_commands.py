@@ -30,7 +30,6 @@ SMALL = {
     "rapidtask experiment analysis": "--episodes 4 --only grid_attention",
     "rapidtask experiment ladder": "--episodes 4 --steps 60 --seeds 0",
     "rapidtask experiment streetlearn": "--episodes 4 --only neighbourhoods",
-    "rapidtask agents": "--world.size 2 --world.episode-steps 6 --batch-size 2",
     "rapidtask watch": "",
     "rapidtask cities import": "",
     "rapidtask cities list": "",

@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "experiment": "Write an experiment's tables and figures.",
     "watch": "Write one HTML file that shows an episode, and open it.",
     "cities": "Import, list, show and render the cities that street worlds are sampled from.",
-    "agents": "List the pretrained agents, and what each kind costs in a world.",
+    "agents": "List the pretrained agents.",
 }
 """What each command does; the dataclass of `train` is `rapidtask.commands.train.Train`."""
 

@@ -18,6 +18,7 @@ from rapidtask.cities.city_graph import CityError, CityGraph
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city_or_place
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
+from rapidtask.evaluation.report import print_table
 from rapidtask.worlds.streets import NeighbourhoodOptions
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class ListCities(CityFiles):
             for title in () if table.rows else measured:
                 table.add_column(title, justify="right")
             table.add_row(*row, *measured.values())
-        Console().print(table)
+        print_table(table)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer, Scores
-from rapidtask.evaluation.report import scores_table
+from rapidtask.evaluation.report import print_table, scores_table
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import find_pretrained, pretrained_names
@@ -108,7 +108,7 @@ class Evaluate(AgentOptions):
             results = [scores.to_json() for scores in all_scores]
             print(json.dumps(results[0] if len(results) == 1 else {"policies": results}))
             return
-        Console().print(scores_table(all_scores, f"{name}, {self.episodes} episodes, seed {self.seed}"))
+        print_table(scores_table(all_scores, f"{name}, {self.episodes} episodes, seed {self.seed}"))
 
     def policies(self, environment: Environment) -> dict[str, Policy]:
         """The policies to evaluate, by the name to report: trained agents first."""

@@ -9,11 +9,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 
 from rapidtask.commands.train import TrainingOptions
 from rapidtask.errors import InputError, check_positive
+from rapidtask.evaluation.report import print_table
 from rapidtask.runs.provenance import training_command
 from rapidtask.runs.run import RunOptions
 
@@ -80,7 +80,7 @@ class Sweep(TrainingOptions):
             print(f"Stopped. Go on with: {shlex.join(['rapidtask', *sys.argv[1:]])}", file=sys.stderr)
             sys.exit(128 + stopped_by)
         trials = study.write_table(opened, self.out)
-        Console().print(table_for_people(f"{self.out}: {len(trials)} trials", trials))
+        print_table(table_for_people(f"{self.out}: {len(trials)} trials", trials))
         print(f"All trials: {self.out / study.TABLE_FILE}")
         if (best := trials[0]).state.name == "COMPLETE":
             print(f"The best run: {study.trial_folder(self.out, best.user_attrs[study.RUN])}")

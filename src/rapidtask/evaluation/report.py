@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from rapidtask.evaluation.scores import Scores
@@ -12,12 +14,19 @@ NUM_GOALS_IN_TABLE = 4
 
 
 def make_table(title: str, headings: Sequence[str], caption: str) -> Table:
-    """A table of names and, to the right, their numbers; without lines, to fit a terminal of 80 columns."""
+    """A table of names and, to the right, their numbers."""
     table = Table(title=title, caption=caption, box=None, padding=(0, 2, 0, 0))
     table.title_justify = table.caption_justify = "left"
     for column, heading in enumerate(headings):
         table.add_column(heading, justify="right" if column else "left", no_wrap=True)
     return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table as wide as it is: no number is ever cut, whatever reads it."""
+    unbounded = Console(width=10_000)
+    needed = Measurement.get(unbounded, unbounded.options, table).maximum
+    Console(width=max(needed, Console().width)).print(table)
 
 
 def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
