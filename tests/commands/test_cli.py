@@ -93,3 +93,34 @@ def test_the_installed_command_runs_and_a_closed_pipe_is_no_error():
     pipe = ["bash", "-c", f"set -o pipefail; {command} | true"]
     done = subprocess.run(pipe, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_names_the_flags_that_decide_on_others_and_hides_those(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    short = capsys.readouterr().out
+    for flag in ("--world {memory-planning,streetlearn}", "--agent {epn,", "--recipe {fast,", "--out"):
+        assert flag in short
+    assert "--learning." not in short
+    with pytest.raises(SystemExit):
+        main(["train", "--agent", "lstm", "--help-all"])
+    whole = capsys.readouterr().out
+    assert "--learning.discount" in whole
+    assert "--agent.torso-width" in whole
+
+
+def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(capsys):
+    for arguments, said in ((["--plot", "x.xyz"], ".png"), (["--seed", str(2**64)], "seed is")):
+        with pytest.raises(SystemExit) as exit_:
+            main(["evaluate", *arguments])
+        assert exit_.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+def test_all_pretrained_agents_of_a_world_are_evaluated(capsys):
+    short = ["--world", "memory-planning", "--world.episode-steps", "6"]
+    main(["evaluate", "--pretrained", "all", *short, "--episodes", "2", "--json"])
+    names = [scores["policy"] for scores in json.loads(capsys.readouterr().out)["policies"]]
+    assert "epn-memory-planning" in names
+    assert "lstm-memory-planning" in names
+    assert not any("streetlearn" in name for name in names)

@@ -18,12 +18,15 @@ from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer, Scores
 from rapidtask.evaluation.report import print_table, scores_table
+from rapidtask.options import Count, Seed, check_options
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained.cards import find_pretrained, pretrained_names
 from rapidtask.pretrained.load import fit_agent, load_pretrained, parse_option
 from rapidtask.runs.agent_files import AGENT_FILE, load_agent, read_run_config
 from rapidtask.runs.config import RunConfig, agent_name
+
+PLOTS = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,11 @@ class AgentOptions:
     """Options of the trained agents to change, as NAME=VALUE: memory=all, iterations=6."""
     new_symbols: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Allow a world with more symbols than the agent was trained with; only fixed symbols can grow."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the worlds; every policy meets the same ones."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def trained(
         self, environment: Environment, pretrained: Sequence[str], checkpoint: Path | None = None
@@ -67,6 +73,8 @@ class AgentOptions:
             add(agent, config, name, greedy=self.greedy)
         for name in chosen_pretrained(pretrained):
             agent, config = load_pretrained(name)
+            if "all" in pretrained and not same_domain(config.world, self.world):
+                continue
             add(agent, config, f"{name}{changes}", greedy=False)
             if self.greedy:
                 add(agent, config, f"{name}{changes}, greedy", greedy=True)
@@ -79,7 +87,7 @@ class Evaluate(AgentOptions):
 
     policy: PolicyName | Literal["all"] | None = None
     """A reference policy, or all of them; by default all, or none beside a trained agent."""
-    episodes: int = 500
+    episodes: Count = 500
     """Episodes to run per policy."""
     json_output: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False
     """Print exactly one JSON object instead of a table."""
@@ -87,6 +95,8 @@ class Evaluate(AgentOptions):
     """Also draw steps to the n-th goal into this file (PNG, SVG or PDF)."""
 
     def run(self) -> None:
+        if self.plot is not None and self.plot.suffix not in PLOTS:
+            raise InputError(f"--plot {self.plot}: expected a name that ends in {', '.join(PLOTS)}")
         environment, name = self.world.make(), domain_name(self.world)
         policies = self.policies(environment)
         world = {"name": name, **asdict(self.world)}  # pyright: ignore[reportArgumentType]
@@ -120,6 +130,11 @@ class Evaluate(AgentOptions):
         if self.policy == "all" or (not learned and not names):
             names = POLICIES
         return {**learned, **{name: make_policy(name, environment) for name in names}}
+
+
+def same_domain(trained: WorldOptions, world: WorldOptions) -> bool:
+    """Whether an agent trained in one world sees the same kind of things in another."""
+    return type(trained) is type(world) and trained.spec.pixels == world.spec.pixels
 
 
 def chosen_pretrained(names: Sequence[str]) -> list[str]:

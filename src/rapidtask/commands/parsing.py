@@ -38,8 +38,30 @@ def parse(arguments: Sequence[str]) -> Any:
         from rapidtask.commands.evaluate import world_of_agent  # which others need not wait for
 
         world = world_of_agent(arguments) or world
-    return tyro.cli(
-        specialise(command_class(name), chosen, world, started), prog=f"rapidtask {name}", args=rest
+    kind = specialise(command_class(name), chosen, world, started)
+    if {"-h", "--help"} & set(rest):
+        kind = shorten_help(kind)
+    rest = ["--help" if argument == "--help-all" else argument for argument in rest]
+    return tyro.cli(kind, prog=f"rapidtask {name}", args=rest)
+
+
+def shorten_help(command: type) -> type:
+    """The command with the flags that decide on others in its description, and those others hidden."""
+    names = {field.name for field in dataclasses.fields(command)}
+    groups = sorted(names & {"world", "agent", "learning", "run_options"})
+    flags = [
+        f"--{flag} {{{','.join(values)}}}  (default: {values[0]})"
+        for flag, values in CHOICES.items()
+        if flag in names
+    ]
+    more = f"--help-all  also lists the options of {', '.join(groups)}".replace("_", " ")
+    lines = [*flags, more] if groups else []
+    hidden = [
+        (name, tyro.conf.Suppress[Any], dataclasses.field(default=None, kw_only=True)) for name in groups
+    ]
+    text = "\n".join([command.__doc__ or "", *lines])
+    return dataclasses.make_dataclass(
+        command.__name__, hidden, bases=(command,), namespace={"__doc__": text}, frozen=True
     )
 
 
