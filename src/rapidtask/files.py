@@ -25,7 +25,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(partial, path)
     except OSError as error:  # a full disk
         partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

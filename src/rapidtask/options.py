@@ -22,7 +22,7 @@ class Range:
 
     def __str__(self) -> str:
         if self.lowest == sys.float_info.min:
-            return "more than 0"
+            return "more than 0" + (f" and at most {self.highest:g}" if self.highest <= 1.0 else "")
         if self.highest < sys.float_info.max:
             return f"{self.lowest:g} to {self.highest:g}"
         return f"at least {self.lowest:g}" if self.lowest > -sys.float_info.max else "a finite number"

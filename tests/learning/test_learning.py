@@ -299,7 +299,7 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
     [
         ({"num_envs": 0}, "num_envs is 0"),
         ({"minibatch_size": 0}, "minibatch_size is 0, expected at least 1"),
-        ({"learned_share": 0.0}, "learned_share is 0.0, expected above 0"),
+        ({"learned_share": 0.0}, "learned_share is 0.0, expected more than 0"),
         ({"rollout_steps": -1}, "rollout_steps is -1"),
     ],
 )

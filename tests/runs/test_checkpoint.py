@@ -188,7 +188,7 @@ def test_a_crash_while_writing_leaves_the_old_content(path, monkeypatch, dies_in
     # What the crash left behind is in nobody's way.
     save_checkpoint(newer, make_tree(1), CONFIG)
     assert sorted(file.name for file in path.parent.iterdir() if file != path) == [
-        f".{path.name}.partial",
+        f".{path.name}.{os.getpid()}.partial",
         newer.name,
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -15,9 +16,6 @@ from rapidtask.runs.config import RunConfig
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
 from rapidtask.runs.run import RunOptions, RunResult, run
-
-COMPILING = "Compiling, about a minute; less if the same was compiled before …"
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunConfig):
@@ -60,7 +58,6 @@ def run_shown(config: RunConfig, out: Path, options: RunOptions, resume: bool, c
     """Run a training and show how far it is."""
     display = RunDisplay(config)
     # The last of what it shows stays.
-    with Live(COMPILING if console.is_terminal else "", console=console, refresh_per_second=4) as live:
-        if not console.is_terminal:
-            console.print(COMPILING)
-        return run(config, out, options, resume=resume, show=lambda progress: display.show(progress, live))
+    with Live(console=console, refresh_per_second=4) as live:
+        begin, show = partial(display.begin, live), partial(display.show, live=live)
+        return run(config, out, options, resume=resume, begin=begin, show=show)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -24,7 +25,7 @@ class LearningConfig:
     depend on it, not on how many cores there are."""
     minibatch_size: Count = 256
     """Steps per parameter update."""
-    learned_share: Annotated[float, Range(1e-6, 1.0)] | None = 0.5
+    learned_share: Annotated[float, Range(sys.float_info.min, 1.0)] | None = 0.5
     """Share of a rollout's steps that are learned from, in minibatches of single steps drawn from all, those
     with large advantages first; None for minibatches of whole rollouts, which recurrent agents need."""
     discount: Share = 0.9

@@ -14,6 +14,7 @@ from rapidtask.runs.run import Progress
 
 REFERENCE_GOALS = {"within-task": 10.8, "edges": 17.3, "hand-coded": 28.8, "oracle": 31.6}
 """Goals per episode of the reference policies on the 4x4 game: `rapidtask evaluate --policy all`."""
+COMPILING = "Compiling, about a minute; less if the same was compiled before …"
 SECONDS_BETWEEN_LINES = 30
 """How often a run whose output is no terminal prints a line."""
 
@@ -27,6 +28,10 @@ class RunDisplay:
         self._references = REFERENCE_GOALS if standard else {}
         self._title = f"{agent_name(config.agent)}, recipe {config.recipe}, seed {config.seed}"
         self._printed = float("-inf")
+
+    def begin(self, live: Live) -> None:
+        """Say what the run is doing before there is anything to show."""
+        live.update(COMPILING) if live.console.is_terminal else live.console.print(COMPILING)
 
     def show(self, progress: Progress, live: Live) -> None:
         """Show where the run stands."""

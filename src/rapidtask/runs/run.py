@@ -105,17 +105,18 @@ def run(
     options: RunOptions,
     *,
     resume: bool = False,
+    begin: Callable[[], None] = lambda: None,
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> RunResult:
     """Train, from the start or from the newest whole checkpoint, until the configured steps or a signal.
 
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint. One process at a time
-    may write into the folder.
+    may write into the folder. `begin` is called before the first iteration, which is compiled.
     """
     leads = jax.process_index() == 0
     try:
         with lock_folder(folder) if leads else nullcontext(), collect_signals() as signals:
-            return _train(config, folder, options, resume, show, signals)
+            return _train(config, folder, options, resume, begin, show, signals)
     finally:
         forget_programs()
 
@@ -125,6 +126,7 @@ def _train(
     folder: Path,
     options: RunOptions,
     resume: bool,
+    begin: Callable[[], None],
     show: Callable[[Progress], None],
     signals: list[int],
 ) -> RunResult:
@@ -152,6 +154,7 @@ def _train(
     bad_iterations, saved, stopped_by = 0, None, None
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
+    begin()
     with worlds, closing(log) if log is not None else nullcontext():
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()

@@ -24,15 +24,16 @@ def collect_signals() -> Iterator[list[int]]:
     tells.setblocking(False)
 
     def listen() -> None:
+        heard: list[int] = []
         while number := told.recv(1):
-            if number[0] in received:
+            if number[0] in heard:
                 print("Stopped at once. --resume goes on from the last checkpoint.", file=sys.stderr)
                 os._exit(128 + number[0])
             if number[0] in SIGNALS:
-                received.append(number[0])
+                heard.append(number[0])
                 print("Stopping after this iteration. Once more: at once.", file=sys.stderr, flush=True)
 
-    previous = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    previous = {number: signal.signal(number, lambda n, _: received.append(n)) for number in SIGNALS}
     woken_before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
