@@ -13,6 +13,7 @@ from city_samples import (
     PLACES,
     gexf_text,
     graphml_bytes,
+    graphml_text,
     node_spacing,
     osm_text,
     pano,
@@ -145,7 +146,7 @@ BAD = {
     "empty graph": ("t.gexf", gexf_text([], []), "no nodes: not a GEXF file, or an empty graph"),
     "no edges": ("t.gexf", gexf_text(edges=[]), "the graph has no edges"),
     "NaN": ("t.gexf", gexf_text([("nan", 2), *PLACES[1:]]), "node 0 has latitude nan"),
-    "twice": ("t.gexf", gexf_text().replace(b'id="n1"', b'id="n0"'), "node 'n0' occurs twice"),
+    "twice in gexf": ("t.gexf", gexf_text().replace(b'id="n1"', b'id="n0"'), "node 'n0' occurs twice"),
     "unknown end": ("t.gexf", gexf_text(edges=[(0, 9)]), "there is no node 'n9'"),
     "cut off": ("t.gexf", gexf_text()[:300], "not well-formed XML"),
     "bytes": ("t.gexf", b"\x00\x01\x02", "not well-formed XML"),
@@ -157,6 +158,13 @@ BAD = {
     "osm without streets": ("t.osm", osm_text("footway"), "no streets"),
     "osm cut off": ("t.osm", osm_text()[:-90], "cannot be read as OpenStreetMap data"),
     "not pbf": ("t.osm.pbf", b"nothing of the sort", "cannot be read as OpenStreetMap data"),
+    "bomb": ("t.gexf.gz", gzip.compress(b"<gexf>") + gzip.compress(b" " * 2**20) * 257, "more than 256 MB"),
+    "tags": ("t.graphml.gz", gzip.compress(b"<graphml>") + gzip.compress(b"<a/>" * 2**18) * 80, "0,000 tags"),
+    "long streets": ("t.graphml", graphml_text([(-90, 0), (90, 0), (-90, 1)]), "a street is 20,015 km long"),
+    "long ways": ("t.osm", osm_text().replace(b'lat="48.851"', b'lat="-89"'), "km long"),
+    "projected": ("t.graphml", graphml_text([(4e6, 5e5), (4e6, 6e5)]), "node 0 has latitude 4000000.0"),
+    "twice": ("t.graphml", graphml_text(PLACES).replace(b'id="n1"', b'id="n2"'), "node 'n2' occurs twice"),
+    "graphml without a graph": ("t.graphml", b"<graphml></graphml>", "it has no graph"),
     "format": ("t.shp", b"", "unknown format; known are .gexf, "),
 }  # fmt: skip
 
@@ -171,6 +179,18 @@ def test_bad_files(tmp_path, case):
     with pytest.raises(CityError) as error:
         load_city(path)
     one_line(error, path, problem)
+
+
+@pytest.mark.parametrize("kind", ["gexf", "graphml", "osm"])
+def test_a_city_of_too_many_nodes_is_refused(tmp_path, monkeypatch, kind):
+    """The arms have 5 nodes as drawn, and 23 spaced evenly."""
+    for module in ("city_graph", "osm"):
+        monkeypatch.setattr(f"rapidtask.cities.{module}.MOST_NODES", 4 if kind == "gexf" else 22)
+    path = tmp_path / f"t.{kind}"
+    path.write_bytes({"gexf": gexf_text, "graphml": lambda: graphml_text(PLACES), "osm": osm_text}[kind]())
+    with pytest.raises(CityError) as error:
+        load_city(path)
+    one_line(error, path, "nodes")
 
 
 def test_graphml_without_places(tmp_path):
