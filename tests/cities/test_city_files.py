@@ -1,6 +1,7 @@
 """City files: what is read, and one clear line for what cannot be."""
 
 import gzip
+import re
 import sys
 import types
 
@@ -114,6 +115,19 @@ def test_osm(tmp_path, ending):
     is_the_crossing(city)
     assert "OpenStreetMap" in city.licence
     assert node_spacing(city) == pytest.approx(20, abs=3)
+
+
+@pytest.mark.parametrize("new", ["[1-9]", "[1-3]"])
+def test_osm_objects_that_an_editor_made(tmp_path, new):
+    """New ones have negative ids until they are uploaded, all of a file or some."""
+    pytest.importorskip("osmium")
+    path = tmp_path / "new.osm"
+    path.write_text(re.sub(rf'(id|ref)="({new})"', r'\1="-\2"', osm_text().decode()))
+    is_the_crossing(load_city(path))
+    path.write_text(path.read_text().replace('id="-2"', 'id="-1"', 1))
+    with pytest.raises(CityError) as error:
+        load_city(path)
+    one_line(error, path, "node -1 occurs twice")
 
 
 def test_osm_streets_cut_at_the_border_are_not_joined_across_it(tmp_path):

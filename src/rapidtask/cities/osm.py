@@ -35,18 +35,26 @@ def read_osm(path: Path) -> CityGraph:
     """Read the streets of an OpenStreetMap extract (.osm, .osm.gz, .osm.bz2, .osm.pbf)."""
     osmium = import_optional("osmium", "osm", f"{path}: an OpenStreetMap file")
     place: dict[int, tuple[float, float]] = {}
+    # Editors number new objects from -1 down; osmium keeps no locations of those.
+    new: dict[int, tuple[float, float]] = {}
     lines: list[list[int]] = []
     try:
         for item in osmium.FileProcessor(str(path)).with_locations():
+            if item.is_node() and item.id < 0 and item.location.valid():
+                if item.id in new:
+                    raise CityError(f"{path}: node {item.id} occurs twice")
+                new[item.id] = (item.location.lat, item.location.lon)
             if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
             # An extract cuts streets at its border: nodes beyond it have no location.
-            for is_inside, part in itertools.groupby(item.nodes, lambda node: node.location.valid()):
-                if is_inside:
-                    nodes = list(part)
-                    place |= {node.ref: (node.location.lat, node.location.lon) for node in nodes}
-                    lines.append([node.ref for node in nodes])
-                    check_size(str(path), len(place))
+            for node in item.nodes:
+                if node.location.valid():
+                    place[node.ref] = (node.location.lat, node.location.lon)
+                elif node.ref in new:
+                    place[node.ref] = new[node.ref]
+            refs = [node.ref for node in item.nodes]
+            lines += [list(part) for inside, part in itertools.groupby(refs, place.__contains__) if inside]
+            check_size(str(path), len(place))
     except CityError:
         raise
     # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
