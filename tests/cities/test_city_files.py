@@ -146,6 +146,19 @@ def test_leveldb(tmp_path, with_places):
     is_the_crossing(city, 5)
 
 
+def test_reading_a_leveldb_leaves_it_alone(tmp_path):
+    path = write_leveldb(tmp_path / "db", {b"panos_connectivity": streetlearn_graph(), b"pad": bytes(9)})
+    sys.modules["plyvel"].DB(str(path)).close()  # now some of it is in a table
+    assert any(file.suffix in (".ldb", ".sst") for file in path.iterdir())
+
+    def content():
+        return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.iterdir()}
+
+    before = content()
+    is_the_crossing(load_city(path), 5)
+    assert content() == before
+
+
 def test_names(tmp_path):
     assert city_name(tmp_path / "paris_se_full_graph.gexf") == "paris_se"
     assert city_name(tmp_path / "a.b.osm.pbf") == "a.b"
