@@ -53,6 +53,28 @@ def test_without_a_cluster_auto_says_so(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+LISTEN = """
+import socket, sys
+from rapidtask.runs.distributed import connect
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+connect(f"127.0.0.1:{port},0,1")
+socket.create_connection(("127.0.0.1", port), timeout=5).close()
+try:
+    socket.create_connection(("127.0.0.2", port), timeout=5).close()
+except ConnectionRefusedError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is not this machine")
+def test_the_coordinator_listens_on_its_address_only():
+    done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True)
+    assert done.stdout == "refused\n", done.stderr
+
+
 TWO_DEVICES = """
 import json, sys
 import jax
