@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rapidtask.commands import train
 from rapidtask.errors import InputError
 from rapidtask.learning.trainer import share_of_device
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS
@@ -73,6 +74,22 @@ except ConnectionRefusedError:
 def test_the_coordinator_listens_on_its_address_only():
     done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True)
     assert done.stdout == "refused\n", done.stderr
+
+
+def test_a_lost_process_is_one_line(tmp_path, monkeypatch, capsys):
+    """Leaving as usual, JAX would wait for the lost process and then abort."""
+
+    def lose(*_):
+        raise ValueError("UNKNOWN: Gloo AllGather failed: [pair.cc:538] Read error: Connection reset by peer")
+
+    monkeypatch.setattr(train, "split_cpu", lambda _: None)
+    monkeypatch.setattr(train, "run_shown", lose)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as exit_:
+        train.Train(out=tmp_path).run()
+    assert exit_.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "lost another process of the run" in line
 
 
 TWO_DEVICES = """
