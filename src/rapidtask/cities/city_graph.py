@@ -19,8 +19,8 @@ EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth in metres."""
 METRES_PER_DEGREE = 111_195.0
 """Of latitude, rounded."""
-MOST_NODES = 2_000_000
-"""Of a city: 40,000 km of streets, more than any has."""
+MOST_NODES, LONGEST_STREET = 2_000_000, 1e6
+"""More than any city has: 40,000 km of streets, and metres without a junction."""
 
 
 class CityError(InputError):
@@ -40,8 +40,10 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def check_size(name: str, num_nodes: int) -> None:
-    """Refuse a city with more nodes than one can have, before memory runs out."""
+def check_size(name: str, num_nodes: int, street: float = 0.0) -> None:
+    """Refuse more nodes, or a longer street in metres, than a city can have, before memory runs out."""
+    if not street <= LONGEST_STREET:
+        raise CityError(f"{name}: a street is {street / 1000:,.0f} km long")
     if num_nodes > MOST_NODES:
         raise CityError(f"{name}: more than {MOST_NODES:,} nodes, too large for a city")
 

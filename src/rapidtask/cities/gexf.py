@@ -39,9 +39,7 @@ def read_maybe_gzip(path: Path) -> bytes:
     except OSError as error:
         raise CityError(f"{path}: cannot be read ({error.strerror or error})") from error
     if len(data) > MOST_BYTES or data.count(b"<") > MOST_TAGS:
-        raise CityError(
-            f"{path}: more than {MOST_BYTES >> 20} MB or {MOST_TAGS:,} tags, too large for a city"
-        )
+        raise CityError(f"{path}: over {MOST_BYTES >> 20} MB or {MOST_TAGS:,} tags, too large for a city")
     return data
 
 
@@ -55,9 +53,8 @@ def read_gexf(path: Path) -> CityGraph:
     places: dict[str, tuple[float, float]] = {}
     edges: list[tuple[str, str]] = []
     about: dict[str, str] = {}
-    data = read_maybe_gzip(path)
     try:
-        for _, element in ElementTree.iterparse(io.BytesIO(data)):
+        for _, element in ElementTree.iterparse(io.BytesIO(read_maybe_gzip(path))):
             tag = element.tag.rpartition("}")[2]
             if tag == "attribute":
                 titles[element.get("id", "")] = element.get("title", "").lower()
@@ -70,10 +67,7 @@ def read_gexf(path: Path) -> CityGraph:
                 # GEXF 1.1 called the reference "id".
                 found = [value for value in element.iter() if value.tag.endswith("attvalue")]
                 keys = [value.get("for") or value.get("id") or "" for value in found]
-                named = {
-                    titles.get(key, key): value.get("value", "")
-                    for key, value in zip(keys, found, strict=True)
-                }
+                named = {titles.get(k, k): v.get("value", "") for k, v in zip(keys, found, strict=True)}
                 places[node] = place_of(str(path), node, named)
                 element.clear()
             elif tag == "edge":

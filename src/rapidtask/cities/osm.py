@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 from networkx.readwrite.graphml import GraphMLReader
 
-from rapidtask.cities.city_graph import (
-    MOST_NODES,
-    CityError,
-    CityGraph,
-    check_size,
-    import_optional,
-    make_city,
-    one_line,
-)
+from rapidtask.cities.city_graph import CityError, CityGraph, check_size, import_optional, make_city, one_line
 from rapidtask.cities.gexf import place_of, read_maybe_gzip
 from rapidtask.cities.spacing import city_from_lines, space_evenly
 
@@ -47,13 +39,11 @@ def read_osm(path: Path) -> CityGraph:
             if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
             # An extract cuts streets at its border: nodes beyond it have no location.
-            for node in item.nodes:
-                if node.location.valid():
-                    place[node.ref] = (node.location.lat, node.location.lon)
-                elif node.ref in new:
-                    place[node.ref] = new[node.ref]
-            refs = [node.ref for node in item.nodes]
-            lines += [list(part) for inside, part in itertools.groupby(refs, place.__contains__) if inside]
+            nodes = list(item.nodes)
+            place |= {n.ref: (n.location.lat, n.location.lon) for n in nodes if n.location.valid()}
+            place |= {n.ref: new[n.ref] for n in nodes if n.ref in new}
+            parts = itertools.groupby((n.ref for n in nodes), place.__contains__)
+            lines += [list(part) for is_inside, part in parts if is_inside]
             check_size(str(path), len(place))
     except CityError:
         raise
@@ -93,8 +83,7 @@ class _Reader(GraphMLReader):
     def add_node(self, G: Any, node_xml: Any, *rest: Any) -> None:
         if (node := str(node_xml.get("id"))) in G:
             raise CityError(f"node {node!r} occurs twice")
-        if len(G) == MOST_NODES:
-            raise CityError(f"more than {MOST_NODES:,} nodes")
+        check_size("graph", len(G))
         super().add_node(G, node_xml, *rest)
 
 

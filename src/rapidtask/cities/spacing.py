@@ -9,20 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.cities.city_graph import (
-    CityError,
-    CityGraph,
-    check_places,
-    check_size,
-    great_circle_distance,
-    make_city,
-)
+from rapidtask.cities.city_graph import CityGraph, check_places, check_size, great_circle_distance, make_city
 from rapidtask.cities.streets import follow_street
 
 SPACING = 20.0
 """Metres between neighbouring nodes."""
-LONGEST_STREET = 1e6
-"""Metres without a junction: more than any road has."""
 Places = Float[np.ndarray, "P 2"]
 """Latitudes and longitudes in degrees."""
 
@@ -62,15 +53,13 @@ def city_from_lines(
     direct: set[tuple[int, int]] = set()
     for (start, end), line, pieces in zip(ends, lines, _pieces(lines), strict=True):
         along = np.concatenate([[0.0], np.cumsum(pieces)])
-        if not along[-1] <= LONGEST_STREET:
-            raise CityError(f"{name}: a street is {along[-1] / 1000:,.0f} km long")
+        check_size(name, count, along[-1])
         between = (min(start, end), max(start, end))
         # A loop needs two nodes of its own, a second street between two junctions one, or it would vanish.
         least = 3 if start == end else 2 if between in direct else 1
         num_pieces = max(least, round(along[-1] / SPACING))
         if num_pieces == 1:
             direct.add(between)
-        check_size(name, count + num_pieces - 1)
         at = along[-1] * np.arange(1, num_pieces) / num_pieces
         points.append(np.stack([np.interp(at, along, degrees) for degrees in line.T], axis=1))
         edges += itertools.pairwise([start, *range(count, count + num_pieces - 1), end])
