@@ -58,6 +58,17 @@ def graphml_bytes(tmp_path, x="x", y="y", geometry=False):
     return path.read_bytes()
 
 
+def graphml_text(places):
+    """Streets from the first place to the others, without a name space."""
+    nodes = "".join(
+        f'<node id="n{i}"><data key="lat">{lat}</data><data key="lon">{lng}</data></node>'
+        for i, (lat, lng) in enumerate(places)
+    )
+    links = "".join(f'<edge source="n0" target="n{i}"/>' for i in range(1, len(places)))
+    keys = "".join(f'<key id="{k}" for="node" attr.name="{k}" attr.type="double"/>' for k in ("lat", "lon"))
+    return f'<graphml>{keys}<graph edgedefault="undirected">{nodes}{links}</graph></graphml>'.encode()
+
+
 def field(number, value):
     """One field of a protocol buffer: int as varint, float as double, else length-delimited."""
     if isinstance(value, float):

@@ -4,6 +4,7 @@ from typing import Literal
 import pytest
 
 from rapidtask.agents.epn import EPNConfig
+from rapidtask.envs import MemoryPlanning, StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.options import Count, Finite, Positive, Share, check_options
@@ -58,8 +59,19 @@ def test_what_annotations_allow_passes():
         lambda: LearningConfig(learning_rate=-1.0),
         lambda: LearningConfig(learning_rate=float("nan")),
         lambda: LearningConfig(discount=1.5),
+        lambda: MemoryPlanning(size=500),
+        lambda: MemoryPlanning(size=2_000_000),
+        lambda: MemoryPlanning(size=-3),
+        lambda: MemoryPlanning(per_step_reward=float("nan")),
+        lambda: MemoryPlanning(episode_steps=0),
+        lambda: StreetLearn(rules="mine"),  # pyright: ignore[reportArgumentType]
+        lambda: StreetLearn(num_intersections=-1),
+        lambda: StreetLearn(num_intersections=500),
+        lambda: StreetLearn(num_symbols=2_000_000),
+        lambda: StreetLearn(pool_size=-4),
+        lambda: StreetLearn(seed=-1),
     ],
 )
-def test_agents_and_learning_refuse_nonsense(make):
+def test_agents_learning_and_worlds_refuse_nonsense(make):
     with pytest.raises(InputError):
         make()

@@ -1,6 +1,7 @@
 """City files: what is read, and one clear line for what cannot be."""
 
 import gzip
+import re
 import sys
 import types
 
@@ -13,6 +14,7 @@ from city_samples import (
     PLACES,
     gexf_text,
     graphml_bytes,
+    graphml_text,
     node_spacing,
     osm_text,
     pano,
@@ -115,6 +117,19 @@ def test_osm(tmp_path, ending):
     assert node_spacing(city) == pytest.approx(20, abs=3)
 
 
+@pytest.mark.parametrize("new", ["[1-9]", "[1-3]"])
+def test_osm_objects_that_an_editor_made(tmp_path, new):
+    """New ones have negative ids until they are uploaded, all of a file or some."""
+    pytest.importorskip("osmium")
+    path = tmp_path / "new.osm"
+    path.write_text(re.sub(rf'(id|ref)="({new})"', r'\1="-\2"', osm_text().decode()))
+    is_the_crossing(load_city(path))
+    path.write_text(path.read_text().replace('id="-2"', 'id="-1"', 1))
+    with pytest.raises(CityError) as error:
+        load_city(path)
+    one_line(error, path, "node -1 occurs twice")
+
+
 def test_osm_streets_cut_at_the_border_are_not_joined_across_it(tmp_path):
     pytest.importorskip("osmium")
     path = tmp_path / "cut.osm"
@@ -131,6 +146,19 @@ def test_leveldb(tmp_path, with_places):
     is_the_crossing(city, 5)
 
 
+def test_reading_a_leveldb_leaves_it_alone(tmp_path):
+    path = write_leveldb(tmp_path / "db", {b"panos_connectivity": streetlearn_graph(), b"pad": bytes(9)})
+    sys.modules["plyvel"].DB(str(path)).close()  # now some of it is in a table
+    assert any(file.suffix in (".ldb", ".sst") for file in path.iterdir())
+
+    def content():
+        return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in path.iterdir()}
+
+    before = content()
+    is_the_crossing(load_city(path), 5)
+    assert content() == before
+
+
 def test_names(tmp_path):
     assert city_name(tmp_path / "paris_se_full_graph.gexf") == "paris_se"
     assert city_name(tmp_path / "a.b.osm.pbf") == "a.b"
@@ -145,7 +173,7 @@ BAD = {
     "empty graph": ("t.gexf", gexf_text([], []), "no nodes: not a GEXF file, or an empty graph"),
     "no edges": ("t.gexf", gexf_text(edges=[]), "the graph has no edges"),
     "NaN": ("t.gexf", gexf_text([("nan", 2), *PLACES[1:]]), "node 0 has latitude nan"),
-    "twice": ("t.gexf", gexf_text().replace(b'id="n1"', b'id="n0"'), "node 'n0' occurs twice"),
+    "twice in gexf": ("t.gexf", gexf_text().replace(b'id="n1"', b'id="n0"'), "node 'n0' occurs twice"),
     "unknown end": ("t.gexf", gexf_text(edges=[(0, 9)]), "there is no node 'n9'"),
     "cut off": ("t.gexf", gexf_text()[:300], "not well-formed XML"),
     "bytes": ("t.gexf", b"\x00\x01\x02", "not well-formed XML"),
@@ -157,6 +185,13 @@ BAD = {
     "osm without streets": ("t.osm", osm_text("footway"), "no streets"),
     "osm cut off": ("t.osm", osm_text()[:-90], "cannot be read as OpenStreetMap data"),
     "not pbf": ("t.osm.pbf", b"nothing of the sort", "cannot be read as OpenStreetMap data"),
+    "bomb": ("t.gexf.gz", gzip.compress(b"<gexf>") + gzip.compress(b" " * 2**20) * 257, "over 256 MB"),
+    "tags": ("t.graphml.gz", gzip.compress(b"<graphml>") + gzip.compress(b"<a/>" * 2**18) * 80, "0,000 tags"),
+    "long streets": ("t.graphml", graphml_text([(-90, 0), (90, 0), (-90, 1)]), "a street is 20,015 km long"),
+    "long ways": ("t.osm", osm_text().replace(b'lat="48.851"', b'lat="-89"'), "km long"),
+    "projected": ("t.graphml", graphml_text([(4e6, 5e5), (4e6, 6e5)]), "node 0 has latitude 4000000.0"),
+    "twice": ("t.graphml", graphml_text(PLACES).replace(b'id="n1"', b'id="n2"'), "node 'n2' occurs twice"),
+    "graphml without a graph": ("t.graphml", b"<graphml></graphml>", "it has no graph"),
     "format": ("t.shp", b"", "unknown format; known are .gexf, "),
 }  # fmt: skip
 
@@ -171,6 +206,17 @@ def test_bad_files(tmp_path, case):
     with pytest.raises(CityError) as error:
         load_city(path)
     one_line(error, path, problem)
+
+
+@pytest.mark.parametrize("kind", ["gexf", "graphml", "osm"])
+def test_a_city_of_too_many_nodes_is_refused(tmp_path, monkeypatch, kind):
+    """The arms have 5 nodes as drawn, and 23 spaced evenly."""
+    monkeypatch.setattr("rapidtask.cities.city_graph.MOST_NODES", 4 if kind == "gexf" else 22)
+    path = tmp_path / f"t.{kind}"
+    path.write_bytes({"gexf": gexf_text, "graphml": lambda: graphml_text(PLACES), "osm": osm_text}[kind]())
+    with pytest.raises(CityError) as error:
+        load_city(path)
+    one_line(error, path, "nodes")
 
 
 def test_graphml_without_places(tmp_path):
@@ -193,7 +239,7 @@ def test_disconnected_graph_keeps_its_largest_part(tmp_path):
     ("records", "problem"),
     [
         ({b"other": b"x"}, "no key 'panos_connectivity'"),
-        ({b"panos_connectivity": streetlearn_graph()[:-7]}, "the record of 'panos_connectivity' is damaged"),
+        ({b"panos_connectivity": streetlearn_graph()[:-7]}, "record 'panos_connectivity' is damaged"),
         ({b"panos_connectivity": b""}, "no connections of subgraphs of 10 nodes or more"),
         ({b"panos_connectivity": streetlearn_graph(subgraph_size=9)}, "no connections of subgraphs"),
         (

@@ -59,6 +59,8 @@ def test_table_and_plot_of_all_policies(capsys, tmp_path):
         ("evaluate --world chess", "unknown world 'chess', expected one of: memory-planning"),
         ("evaluate --world", "--world needs a name"),
         ("evaluate --world.size 1", "size is 1"),
+        ("evaluate --world.size 500", "world: size is 500, expected 2 to 64"),
+        ("evaluate --world.per-step-reward nan", "world: per_step_reward is nan, expected a finite number"),
         ("evaluate --world.episode-steps 0", "episode_steps is 0"),
         ("fly", "fly"),
     ],

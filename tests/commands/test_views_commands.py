@@ -29,7 +29,7 @@ def test_a_city_is_rendered_and_looked_at(city_file, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "48 frames, 1 MB, street renderer" in out
     store = FrameStore(tmp_path / "frames" / "small")
-    store.verify()
+    assert len(store.read(np.arange(len(store)))) == len(store)
     before = (store.path / "frames.npy").stat().st_mtime_ns
     render.run()
     assert (store.path / "frames.npy").stat().st_mtime_ns == before

@@ -44,6 +44,37 @@ def test_import_registers_without_jax():
     assert done.stdout.strip() == "False"
 
 
+ASYNC = """
+import gymnasium, rapidtask
+
+if __name__ == "__main__":
+    options = {"num_envs": 2, "size": 2, "episode_steps": 5}
+    ours = gymnasium.make_vec("rapidtask/MemoryPlanning-v0", **options)
+    options["vectorization_mode"] = "async"
+    theirs = gymnasium.make_vec("rapidtask/MemoryPlanning-v0", **options, vector_kwargs={"context": "spawn"})
+    print((theirs.reset(seed=3)[0]["goal"] == ours.reset(seed=3)[0]["goal"]).all())
+    theirs.close()
+"""
+
+
+def run_python(path, code):
+    path.write_text(code)
+    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked by default on Linux")
+def test_processes_that_would_hang_are_refused(tmp_path):
+    done = run_python(tmp_path / "main.py", ASYNC.replace(', vector_kwargs={"context": "spawn"}', ""))
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith('rapidtask.errors.InputError: vectorization_mode is "async"'), done.stderr
+
+
+@pytest.mark.slow
+def test_spawned_processes_agree_with_the_batch(tmp_path):
+    done = run_python(tmp_path / "main.py", ASYNC)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_observations_are_int32_one_hots_of_the_core():
     env = make()
     observation, _ = env.reset(seed=5)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rapidtask.commands import train
 from rapidtask.errors import InputError
 from rapidtask.learning.trainer import share_of_device
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS
@@ -51,6 +52,44 @@ def test_without_a_cluster_auto_says_so(tmp_path):
     assert done.returncode == 2
     assert "--distributed auto: found no cluster in the environment's variables" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+LISTEN = """
+import socket, sys
+from rapidtask.runs.distributed import connect
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+connect(f"127.0.0.1:{port},0,1")
+socket.create_connection(("127.0.0.1", port), timeout=5).close()
+try:
+    socket.create_connection(("127.0.0.2", port), timeout=5).close()
+except ConnectionRefusedError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere 127.0.0.2 is not this machine")
+def test_the_coordinator_listens_on_its_address_only():
+    done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True)
+    assert done.stdout == "refused\n", done.stderr
+
+
+def test_a_lost_process_is_one_line(tmp_path, monkeypatch, capsys):
+    """Leaving as usual, JAX would wait for the lost process and then abort."""
+
+    def lose(*_):
+        raise ValueError("UNKNOWN: Gloo AllGather failed: [pair.cc:538] Read error: Connection reset by peer")
+
+    monkeypatch.setattr(train, "split_cpu", lambda _: None)
+    monkeypatch.setattr(train, "run_shown", lose)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as exit_:
+        train.Train(out=tmp_path).run()
+    assert exit_.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "lost another process of the run" in line
 
 
 TWO_DEVICES = """

@@ -1,5 +1,6 @@
 """Street worlds seen in pixels: the right frame for every state, in adapters, evaluation and training."""
 
+import shutil
 from dataclasses import replace
 
 import equinox as eqx
@@ -92,6 +93,15 @@ def test_every_observation_id_stands_for_the_frame_of_its_state(options):
         assert not tables[i, unused].any()
         here = int(timestep.observation[i])
         assert np.array_equal(tables[i, here], frame_of(options, world, int(states.state[i])))
+
+
+def test_worlds_are_not_seen_through_damaged_frames(options, tmp_path):
+    shutil.copytree(options.frames, tmp_path / "frames")
+    frames = np.lib.format.open_memmap(tmp_path / "frames" / "grid" / "frames.npy", "r+")
+    frames[:, 40, 40] ^= 1
+    frames.flush()
+    with pytest.raises(FrameError, match="are damaged"):
+        replace(options, frames=str(tmp_path / "frames")).make()
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -192,7 +192,7 @@ def test_worlds_that_do_not_fit_are_sampled_again_and_counted():
     with pytest.raises(CityError, match=r"jittered grid: .* refused .*too many states; 4 states fit"):
         sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 5, num_symbols=4))
     with pytest.raises(CityError, match="neighbourhoods of 500 were asked for"):
-        sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 500))
+        sample_pool([city], 50, 0, NeighbourhoodOptions("paper", 500, num_symbols=60))
 
 
 def test_seeds():
@@ -213,7 +213,7 @@ def test_stream_is_a_function_of_seed_and_number():
         np.testing.assert_array_equal(far.worlds.next_state, resumed.take(7).worlds.next_state)
     np.testing.assert_array_equal(pools[2].worlds.next_state, again.worlds.next_state)
     assert pools[0].places.centre.tolist() != pools[1].places.centre.tolist()
-    too_many = NeighbourhoodOptions(num_intersections=999)
+    too_many = NeighbourhoodOptions(num_intersections=999, num_symbols=60)
     with StreetPoolStream(cities, 20, seed=5, options=too_many) as bad, pytest.raises(CityError, match="999"):
         bad.take(0)
 

@@ -19,6 +19,8 @@ EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth in metres."""
 METRES_PER_DEGREE = 111_195.0
 """Of latitude, rounded."""
+MOST_NODES, LONGEST_STREET = 2_000_000, 1e6
+"""More than any city has: 40,000 km of streets, and metres without a junction."""
 
 
 class CityError(InputError):
@@ -36,6 +38,24 @@ def import_optional(module: str, extra: str, what: str) -> Any:
 def one_line(error: BaseException) -> str:
     """The message of another library's error, fit for one of ours."""
     return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def check_size(name: str, num_nodes: int, street: float = 0.0) -> None:
+    """Refuse more nodes, or a longer street in metres, than a city can have, before memory runs out."""
+    if not street <= LONGEST_STREET:
+        raise CityError(f"{name}: a street is {street / 1000:,.0f} km long")
+    if num_nodes > MOST_NODES:
+        raise CityError(f"{name}: more than {MOST_NODES:,} nodes, too large for a city")
+
+
+def check_places(name: str, lat: np.ndarray, lng: np.ndarray) -> None:
+    """Refuse coordinates that are not on the Earth."""
+    for title, values, lowest, highest in (("latitude", lat, -90, 90), ("longitude", lng, -180, 360)):
+        if (bad := np.flatnonzero(~((values >= lowest) & (values <= highest)))).size:
+            raise CityError(
+                f"{name}: node {bad[0]} has {title} {values[bad[0]]}, not a number in {lowest}..{highest} "
+                f"({bad.size} such nodes)"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +139,8 @@ def make_city(
         raise CityError(f"{name}: the graph has no edges")
     if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
         raise CityError(f"{name}: edges must be pairs of node numbers, got {edges.dtype} {edges.shape}")
-    for title, values, lowest, highest in (("latitude", lat, -90, 90), ("longitude", lng, -180, 360)):
-        if (bad := np.flatnonzero(~((values >= lowest) & (values <= highest)))).size:
-            raise CityError(
-                f"{name}: node {bad[0]} has {title} {values[bad[0]]}, not a number in {lowest}..{highest} "
-                f"({bad.size} such nodes)"
-            )
+    check_size(name, len(lat))
+    check_places(name, lat, lng)
     if (bad := np.flatnonzero(((edges < 0) | (edges >= len(lat))).any(axis=1))).size:
         raise CityError(
             f"{name}: edge {bad[0]} joins {edges[bad[0]].tolist()}, but there are {len(lat)} nodes"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import xml.etree.ElementTree as ElementTree
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -21,20 +21,26 @@ LATITUDE = ("lat", "latitude", "y")
 LONGITUDE = ("lng", "lon", "long", "longitude", "x")
 
 
-@contextmanager
-def open_maybe_gzip(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, unpacked if it begins like gzip; unreadable ones raise CityError."""
+MOST_BYTES, MOST_TAGS = 2**28, 20_000_000
+"""Of a file, unpacked: a few kilobytes of gzip can hold more than memory does."""
+
+
+def read_maybe_gzip(path: Path) -> bytes:
+    """The content of a file, unpacked if it begins like gzip; unreadable and huge ones raise CityError."""
     try:
         with open(path, "rb") as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             with gzip.open(file) if packed else file as unpacked:
-                yield unpacked  # type: ignore[misc]
+                data = unpacked.read(MOST_BYTES + 1)
     except EOFError as error:
         raise CityError(f"{path}: the gzip file is truncated") from error
     except (gzip.BadGzipFile, zlib.error) as error:
         raise CityError(f"{path}: the gzip file is damaged ({error})") from error
     except OSError as error:
         raise CityError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if len(data) > MOST_BYTES or data.count(b"<") > MOST_TAGS:
+        raise CityError(f"{path}: over {MOST_BYTES >> 20} MB or {MOST_TAGS:,} tags, too large for a city")
+    return data
 
 
 def read_gexf(path: Path) -> CityGraph:
@@ -47,35 +53,31 @@ def read_gexf(path: Path) -> CityGraph:
     places: dict[str, tuple[float, float]] = {}
     edges: list[tuple[str, str]] = []
     about: dict[str, str] = {}
-    with open_maybe_gzip(path) as file:
-        try:
-            for _, element in ElementTree.iterparse(file):
-                tag = element.tag.rpartition("}")[2]
-                if tag == "attribute":
-                    titles[element.get("id", "")] = element.get("title", "").lower()
-                elif tag == "description":
-                    about = _read_about(element.text)
-                elif tag == "node":
-                    node = element.get("id", "")
-                    if node in places:
-                        raise CityError(f"{path}: node {node!r} occurs twice")
-                    # GEXF 1.1 called the reference "id".
-                    found = [value for value in element.iter() if value.tag.endswith("attvalue")]
-                    keys = [value.get("for") or value.get("id") or "" for value in found]
-                    named = {
-                        titles.get(key, key): value.get("value", "")
-                        for key, value in zip(keys, found, strict=True)
-                    }
-                    places[node] = place_of(str(path), node, named)
-                    element.clear()
-                elif tag == "edge":
-                    edges.append((element.get("source", ""), element.get("target", "")))
-                    element.clear()
-        except CityError:
-            raise
-        # The last two are about the encoding that the first line declares.
-        except (ElementTree.ParseError, LookupError, ValueError) as error:
-            raise CityError(f"{path}: not well-formed XML ({error})") from error
+    try:
+        for _, element in ElementTree.iterparse(io.BytesIO(read_maybe_gzip(path))):
+            tag = element.tag.rpartition("}")[2]
+            if tag == "attribute":
+                titles[element.get("id", "")] = element.get("title", "").lower()
+            elif tag == "description":
+                about = _read_about(element.text)
+            elif tag == "node":
+                node = element.get("id", "")
+                if node in places:
+                    raise CityError(f"{path}: node {node!r} occurs twice")
+                # GEXF 1.1 called the reference "id".
+                found = [value for value in element.iter() if value.tag.endswith("attvalue")]
+                keys = [value.get("for") or value.get("id") or "" for value in found]
+                named = {titles.get(k, k): v.get("value", "") for k, v in zip(keys, found, strict=True)}
+                places[node] = place_of(str(path), node, named)
+                element.clear()
+            elif tag == "edge":
+                edges.append((element.get("source", ""), element.get("target", "")))
+                element.clear()
+    except CityError:
+        raise
+    # The last two are about the encoding that the first line declares.
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise CityError(f"{path}: not well-formed XML ({error})") from error
     if not places:
         raise CityError(f"{path}: no nodes: not a GEXF file, or an empty graph")
     number = {node: i for i, node in enumerate(places)}

@@ -5,7 +5,10 @@ Its protocol buffers are read by hand: two dozen lines here, against a runtime a
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +113,26 @@ def _place_in_record(path: Path, database: Any, name: str) -> tuple[float, float
 
 
 def read_leveldb(path: Path) -> CityGraph:
-    """Read the street graph of a StreetLearn dataset (a LevelDB directory)."""
+    """Read the street graph of a StreetLearn dataset (a LevelDB directory).
+
+    To open one is to write to it, so a copy is opened; tables, the bulk of it, never change and are linked.
+    """
     plyvel = import_optional("plyvel", "streetlearn", f"{path}: the StreetLearn dataset")
-    try:
-        with plyvel.DB(str(path), create_if_missing=False, paranoid_checks=True) as database:
-            message = database.get(CONNECTIVITY, verify_checksums=True)
-            if message is None:
-                raise CityError(f"{path}: no key {CONNECTIVITY.decode()!r}: not a StreetLearn dataset")
-            places, edges = _parse_graph(path, message, database)
-    except plyvel.Error as error:
-        raise CityError(f"{path}: cannot be read as a LevelDB ({one_line(error)})") from error
-    except WireError as error:
-        raise CityError(f"{path}: the record of {CONNECTIVITY.decode()!r} is damaged ({error})") from error
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for file in filter(Path.is_file, path.iterdir()):
+                copy = os.symlink if file.suffix in (".ldb", ".sst") else shutil.copyfile
+                copy(file.resolve(), Path(folder, file.name))
+            with plyvel.DB(folder, create_if_missing=False, paranoid_checks=True) as database:
+                message = database.get(CONNECTIVITY, verify_checksums=True)
+                if message is None:
+                    raise CityError(f"{path}: no key {CONNECTIVITY.decode()!r}: not a StreetLearn dataset")
+                places, edges = _parse_graph(path, message, database)
+        except (plyvel.Error, OSError) as error:
+            problem = one_line(error).replace(folder, path.name)
+            raise CityError(f"{path}: cannot be read as a LevelDB ({problem})") from error
+        except WireError as error:
+            raise CityError(f"{path}: record {CONNECTIVITY.decode()!r} is damaged ({error})") from error
     lat, lng = places.T
     licence = "StreetLearn's terms of use"
     return make_city(str(path), lat, lng, edges, source="StreetLearn", licence=licence)

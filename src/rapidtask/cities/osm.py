@@ -8,11 +8,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
+from networkx.readwrite.graphml import GraphMLReader
 
-from rapidtask.cities.city_graph import CityError, CityGraph, import_optional, make_city, one_line
-from rapidtask.cities.gexf import open_maybe_gzip, place_of
+from rapidtask.cities.city_graph import CityError, CityGraph, check_size, import_optional, make_city, one_line
+from rapidtask.cities.gexf import place_of, read_maybe_gzip
 from rapidtask.cities.spacing import city_from_lines, space_evenly
 
 MAIN = ("motorway", "trunk", "primary", "secondary", "tertiary")
@@ -27,17 +27,26 @@ def read_osm(path: Path) -> CityGraph:
     """Read the streets of an OpenStreetMap extract (.osm, .osm.gz, .osm.bz2, .osm.pbf)."""
     osmium = import_optional("osmium", "osm", f"{path}: an OpenStreetMap file")
     place: dict[int, tuple[float, float]] = {}
+    # Editors number new objects from -1 down; osmium keeps no locations of those.
+    new: dict[int, tuple[float, float]] = {}
     lines: list[list[int]] = []
     try:
         for item in osmium.FileProcessor(str(path)).with_locations():
+            if item.is_node() and item.id < 0 and item.location.valid():
+                if item.id in new:
+                    raise CityError(f"{path}: node {item.id} occurs twice")
+                new[item.id] = (item.location.lat, item.location.lon)
             if not item.is_way() or item.tags.get("highway") not in STREETS or item.tags.get("area") == "yes":
                 continue
             # An extract cuts streets at its border: nodes beyond it have no location.
-            for is_inside, part in itertools.groupby(item.nodes, lambda node: node.location.valid()):
-                if is_inside:
-                    nodes = list(part)
-                    place |= {node.ref: (node.location.lat, node.location.lon) for node in nodes}
-                    lines.append([node.ref for node in nodes])
+            nodes = list(item.nodes)
+            place |= {n.ref: (n.location.lat, n.location.lon) for n in nodes if n.location.valid()}
+            place |= {n.ref: new[n.ref] for n in nodes if n.ref in new}
+            parts = itertools.groupby((n.ref for n in nodes), place.__contains__)
+            lines += [list(part) for is_inside, part in parts if is_inside]
+            check_size(str(path), len(place))
+    except CityError:
+        raise
     # pyosmium raises RuntimeError, InvalidLocationError, … : whatever is wrong is in the file.
     except Exception as error:
         raise CityError(f"{path}: cannot be read as OpenStreetMap data ({one_line(error)})") from error
@@ -54,18 +63,28 @@ def read_osm(path: Path) -> CityGraph:
 
 def read_graphml(path: Path) -> CityGraph:
     """Read GraphML, plain or gzip, with node attributes x and y (OSMnx) or lat and lon."""
-    with open_maybe_gzip(path) as file, warnings.catch_warnings():
+    # Some files leave the name space out.
+    data = read_maybe_gzip(path).replace(b"<graphml>", f'<graphml xmlns="{_Reader.NS_GRAPHML}">'.encode())
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            graph = nx.read_graphml(file)
-        except (OSError, EOFError):
-            raise
+            graph = next(_Reader()(string=data), None)
         # networkx has no error of its own here: KeyError, AttributeError, ParseError, … all mean the file.
         except Exception as error:
-            if "zlib" in type(error).__module__:
-                raise
             raise CityError(f"{path}: cannot be read as GraphML ({one_line(error)})") from error
+    if graph is None:
+        raise CityError(f"{path}: cannot be read as GraphML (it has no graph)")
     return city_from_networkx(graph, str(path))
+
+
+class _Reader(GraphMLReader):
+    """networkx's, which makes one node of two with the same id, here refused."""
+
+    def add_node(self, G: Any, node_xml: Any, *rest: Any) -> None:
+        if (node := str(node_xml.get("id"))) in G:
+            raise CityError(f"node {node!r} occurs twice")
+        check_size("graph", len(G))
+        super().add_node(G, node_xml, *rest)
 
 
 def city_from_networkx(graph: Any, name: str, *, source: str = "", licence: str = "") -> CityGraph:

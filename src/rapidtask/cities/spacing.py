@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.cities.city_graph import CityGraph, great_circle_distance, make_city
+from rapidtask.cities.city_graph import CityGraph, check_places, check_size, great_circle_distance, make_city
 from rapidtask.cities.streets import follow_street
 
 SPACING = 20.0
@@ -47,15 +47,17 @@ def city_from_lines(
     Each street has the numbers of its two `ends` (equal for a loop), and a line from one to the other. Source
     and licence of the streets go to `make_city`.
     """
+    check_places(name, *places.T)
     points, count = [places], len(places)
     edges: list[tuple[int, int]] = []
     direct: set[tuple[int, int]] = set()
     for (start, end), line, pieces in zip(ends, lines, _pieces(lines), strict=True):
         along = np.concatenate([[0.0], np.cumsum(pieces)])
+        check_size(name, count, along[-1])
         between = (min(start, end), max(start, end))
         # A loop needs two nodes of its own, a second street between two junctions one, or it would vanish.
         least = 3 if start == end else 2 if between in direct else 1
-        num_pieces = max(least, round(along[-1] / SPACING)) if np.isfinite(along[-1]) else least
+        num_pieces = max(least, round(along[-1] / SPACING))
         if num_pieces == 1:
             direct.add(between)
         at = along[-1] * np.arange(1, num_pieces) / num_pieces

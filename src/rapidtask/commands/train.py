@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from dataclasses import dataclass, field, fields
@@ -45,7 +46,15 @@ class Train(TrainingOptions):
         else:
             connect(self.distributed)
         console = Console(stderr=True)
-        result = run_shown(self.config(), self.out, self.run_options, self.resume, console)
+        try:
+            result = run_shown(self.config(), self.out, self.run_options, self.resume, console)
+        except (ValueError, RuntimeError) as error:
+            if "Gloo" not in str(error):
+                raise
+            # To leave as usual would be to wait for the other process, and then to abort.
+            lost = "lost another process of the run; go on from the newest checkpoint with --resume"
+            print(f"rapidtask: error: --distributed: {lost}", file=sys.stderr, flush=True)
+            os._exit(1)
         if result.stopped_by is not None:
             console.print(f"Stopped. Checkpoint: {result.checkpoint}", soft_wrap=True)
             again = shlex.join(["rapidtask", "train", "--resume", "--out", str(self.out)])

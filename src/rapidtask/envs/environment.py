@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rapidtask.errors import InputError
+from rapidtask.options import Count, Finite, check_options
 from rapidtask.worlds.world import EpisodeWorld, Rules, WorldPool
 
 
@@ -29,18 +29,15 @@ from rapidtask.worlds.world import EpisodeWorld, Rules, WorldPool
 class EpisodeOptions:
     """What an episode is, whatever its world."""
 
-    episode_steps: int = 100
+    episode_steps: Count = 100
     """Steps per episode."""
-    per_step_reward: float = 0.0
+    per_step_reward: Finite = 0.0
     """Reward of every step that completes no task."""
     time_limit: Literal["termination", "truncation"] = "termination"
     """Whether the step limit ends the world (discount 0, as released) or only the recording (discount 1)."""
 
     def __post_init__(self) -> None:
-        if self.episode_steps < 1:
-            raise InputError(f"episode_steps is {self.episode_steps}, expected at least 1")
-        if self.time_limit not in ("termination", "truncation"):
-            raise InputError(f"time_limit is {self.time_limit!r}, expected 'termination' or 'truncation'")
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -227,9 +224,6 @@ class WorldOptions(EpisodeOptions, ABC):
 
     They are flat, because each is a flag of the command line and a keyword argument of Gymnasium's `make`.
     """
-
-    def __post_init__(self) -> None:
-        """Leave the checks to `episode`, so that the command line reports them like those of the worlds."""
 
     @property
     def episode(self) -> EpisodeOptions:

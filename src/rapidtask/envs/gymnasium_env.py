@@ -20,14 +20,16 @@ Importing rapidtask registers the ids:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
+from multiprocessing import get_context
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from rapidtask.envs.environment import Environment
@@ -167,7 +169,21 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
 
 def make_env(world: str, render_mode: str | None = None, **options: Any) -> RapidTaskEnv:
     """What `gymnasium.make` calls: the environment of a domain, with the fields of its options."""
+    refuse_fork()
     return RapidTaskEnv(make_environment(world, **options), render_mode)
+
+
+def refuse_fork() -> None:
+    """Refuse what forks next, as JAX would hang: an AsyncVectorEnv that makes a first environment here."""
+    # Its options are not passed on.
+    frame = inspect.currentframe()
+    while frame is not None:
+        envs, frame = frame.f_locals.get("self"), frame.f_back
+        if isinstance(envs, AsyncVectorEnv) and get_context(envs.context).get_start_method() == "fork":
+            raise InputError(
+                'vectorization_mode is "async", whose processes are forked, and JAX hangs in those: leave it '
+                'out, or add vector_kwargs={"context": "spawn"}'
+            )
 
 
 def make_vector_env(

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from rapidtask.envs.environment import Environment, EnvironmentSpec, WorldOptions
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
+from rapidtask.options import Range
 from rapidtask.worlds.memory_planning import ACTIONS, make_memory_planning
-from rapidtask.worlds.world import WorldPool
+from rapidtask.worlds.world import MOST_STATES, WorldPool
 
 
 @dataclass(frozen=True)
 class MemoryPlanning(WorldOptions):
     """The Memory&Planning Game: an N×N torus with new symbols in every episode."""
 
-    size: int = 4
+    size: Annotated[int, Range(2, math.isqrt(MOST_STATES))] = 4
     """Cells a side, N."""
     respawn: bool = False
     """Put the agent on a random cell after each completed task."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from rapidtask.cities.catalogue import HELD_OUT_GROUP, TRAIN, load_cities
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.envs.environment import EnvironmentSpec, WorldOptions
+from rapidtask.options import Count, Range, Seed
 from rapidtask.worlds.frame_store import attach_frames
 from rapidtask.worlds.streets import RULES, NeighbourhoodOptions, StreetPool, StreetPoolStream, sample_pool
+from rapidtask.worlds.streets.growth import NumStates
 
 POOL_ENTRIES = 16_000_000
 """Entries of the distance tables of a default pool: 32 MB, 4,096 worlds of 60 states."""
@@ -22,7 +24,7 @@ PIXEL_WORLDS = 256
 class StreetLearn(WorldOptions):
     """One-Shot StreetLearn: a new neighbourhood of a city in every episode, walked street by street."""
 
-    episode_steps: int = 200
+    episode_steps: Count = 200
     """Steps per episode."""
     city: str = TRAIN
     """"train", "held-out", the name of a city (several joined by commas), or a file."""
@@ -30,19 +32,23 @@ class StreetLearn(WorldOptions):
     """Directory of city files; by default the variable RAPIDTASK_CITIES, or ./cities. Without: generated."""
     rules: Literal["paper", "release"] = "paper"
     """The paper's rules (arriving completes a task, then a new start), or the released code's (collect)."""
-    num_intersections: int | None = None
+    num_intersections: Count | None = None
     """Intersections of a neighbourhood; by default 5 (paper) or 8 (release)."""
     keep_intermediate: bool = False
     """Keep the nodes along streets as states, instead of jumping from intersection to intersection."""
-    num_symbols: int | None = None
+    num_symbols: NumStates | None = None
     """Size of the vocabulary and most states of a world; by default 60 up to 9 intersections."""
-    pool_size: int | None = None
+    pool_size: Annotated[int, Range(1, 100_000)] | None = None
     """Worlds sampled ahead, of which each episode draws one; by default 4,096 (fewer if they are large, 256
     with frames)."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the neighbourhoods."""
     frames: str | None = None
     """Directory of frame stores (`rapidtask cities render`): observations are then pixels, not symbols."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert self.neighbourhoods  # which are checked as they are made
 
     @property
     def neighbourhoods(self) -> NeighbourhoodOptions:

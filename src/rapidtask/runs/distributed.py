@@ -40,7 +40,9 @@ def connect(spelled: str) -> None:
             ) from None
         return
     address, process, count = parse(spelled)
-    jax.distributed.initialize(address, num_processes=count, process_id=process)
+    # By default the coordinator listens on all interfaces, to whoever asks.
+    bind = os.environ.get("JAX_COORDINATOR_BIND_ADDRESS", address)
+    jax.distributed.initialize(address, count, process, coordinator_bind_address=bind)
 
 
 def parse(spelled: str) -> tuple[str, int, int]:

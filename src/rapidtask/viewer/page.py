@@ -63,8 +63,8 @@ def make_page(
     fills = {
         "/*styles*/": read(*STYLES),
         "/*scripts*/": read(*SCRIPTS),
-        # In a script element only "</" could end it early.
-        "/*data*/": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+        # In a script element "</" could end it early, and "<!--<script>" swallow its end.
+        "/*data*/": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
     }
     for mark, content in fills.items():
         before, found, after = page.partition(mark)

@@ -48,7 +48,7 @@ def sheet_of_city(
         views, origin = RenderedFrames(city, HOUR if hour is None else hour).make(half_edges), VERSION
     elif hour is None:
         store = FrameStore(frames / city.name)
-        views, origin = store.frames[store.find(city, nodes, first)], store.info.renderer
+        views, origin = store.read(store.find(city, nodes, first)), store.info.renderer
     else:
         raise InputError("--hour: the views of a frame store have their light already")
 

@@ -106,14 +106,15 @@ class FrameStore:
             )
         return np.where(padding, -1, frame).astype(np.int32)
 
-    def verify(self) -> None:
-        """Read every frame and compare checksums; the first damaged frames are named."""
-        for number, expected in enumerate(self.info.checksums):
-            if chunk_checksum(self.frames, number) != expected:
-                first = number * CHUNK
+    def read(self, numbers: Int[np.ndarray, " K"]) -> UInt8[np.ndarray, "K 84 84 3"]:
+        """The frames of these numbers; damage to them or to their chunks is named."""
+        for chunk in np.unique(numbers // CHUNK).tolist():
+            if (chunk_checksum(self.frames, chunk),) != self.info.checksums[chunk : chunk + 1]:
+                first = chunk * CHUNK
                 raise FrameError(
                     f"{self.path / FRAMES}: frames {first} to {min(first + CHUNK, len(self)) - 1} are damaged"
                 )
+        return np.asarray(self.frames[numbers])
 
 
 def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
@@ -131,7 +132,7 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
         # Worlds share streets: each frame is kept once.
         used = np.unique(found[found >= 0])
         which[worlds] = np.where(found >= 0, total + np.searchsorted(used, found), -1)
-        parts.append(store.frames[used])
+        parts.append(store.read(used))
         total += len(used)
     capacity = pool.num_worlds * FRAMES_PER_WORLD
     if total > capacity:

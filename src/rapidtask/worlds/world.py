@@ -19,6 +19,9 @@ from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
 if TYPE_CHECKING:
     from rapidtask.worlds.streets.pool import StreetPlaces
 
+MOST_STATES = 4096
+"""Of worlds that options ask for: distances between all states take 32 MB then."""
+
 
 class WorldError(InputError):
     """A table that is not an RTS problem; the message names the field and the entry."""

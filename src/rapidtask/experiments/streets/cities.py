@@ -102,7 +102,7 @@ def make_views(source: Evaluations, places: StreetPlaces, states: np.ndarray) ->
     city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
     if source.frames is not None:
         store = FrameStore(Path(source.frames) / city.name)
-        return np.asarray(store.frames[store.find(city, tail, first)])
+        return store.read(store.find(city, tail, first))
     source.say(f"views of {city.name}")
     return RenderedFrames(city).make(half_edges_of(city, tail, first))
 

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.cities.streets import trace_streets
 from rapidtask.errors import InputError
+from rapidtask.options import Count, Range, check_options
+from rapidtask.worlds.world import MOST_STATES
 
 StreetEdges = list[tuple[int, int, int]]
 """Oriented streets of one neighbourhood: (node left, first node along the street, node arrived at)."""
 
 VOCABULARY = 60
 """Symbols of the paper's symbolic variant."""
+NumStates = Annotated[int, Range(2, MOST_STATES)]
 
 
 @dataclass(frozen=True)
@@ -28,21 +31,21 @@ class NeighbourhoodOptions:
 
     rules: Literal["paper", "release"] = "paper"
     """The paper's rules, or those of the code its authors released (the table in DOMAINS.md)."""
-    num_intersections: int | None = None
+    num_intersections: Count | None = None
     """Intersections (nodes of degree above 2) of a neighbourhood; by default 5 (paper) or 8 (release)."""
     keep_intermediate: bool = False
     """Keep the nodes along streets as states, instead of jumping from intersection to intersection."""
-    num_symbols: int | None = None
+    num_symbols: NumStates | None = None
     """Size of the vocabulary and most states of a world; by default 60 up to 9 intersections, then 10 for
     each, and 64 for each with `keep_intermediate`. Neighbourhoods with more states are sampled again."""
 
     def __post_init__(self) -> None:
-        if self.rules not in ("paper", "release"):
-            raise InputError(f"rules is {self.rules!r}, expected 'paper' or 'release'")
-        if self.num_intersections is not None and self.num_intersections < 1:
-            raise InputError(f"num_intersections is {self.num_intersections}, expected at least 1")
-        if self.num_symbols is not None and self.num_symbols < 2:
-            raise InputError(f"num_symbols is {self.num_symbols}, expected at least 2")
+        check_options(self)
+        if self.slots > MOST_STATES:
+            raise InputError(
+                f"num_intersections is {self.intersections}, which takes {self.slots} states, "
+                f"expected at most {MOST_STATES}; give num_symbols"
+            )
 
     @property
     def intersections(self) -> int:
