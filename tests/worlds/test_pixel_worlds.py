@@ -11,12 +11,10 @@ import pytest
 from dm_env import specs
 
 from rapidtask.agents import AGENTS, make_agent
-from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.agents.vision import PixelEncoder, ResidualEncoder
 from rapidtask.cities.city_graph import make_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
-from rapidtask.commands.agents import measure, random_episodes
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.envs.gymnasium_env import make_env, make_vector_env
@@ -116,23 +114,13 @@ def test_agents_made_by_name_see_the_frames(options, name):
     assert eqx.tree_equal(by_name, of_a_run)
 
 
-def test_the_cost_of_an_agent_of_pixels_is_that_of_seeing_too(options):
-    timesteps, frames = random_episodes(options.make(), 2, 0)
-    assert frames is not None
-    assert frames.shape == (2, SYMBOLS, 84, 84, 3)
-    config = LSTMConfig(embedding_width=8, torso_width=8, width=8, policy_width=8)
-    blind = measure(config, replace(options.spec, pixels=False), timesteps)
-    seeing = measure(config, options.spec, timesteps, frames)
-    assert seeing.parameters - blind.parameters > 11 * 11 * 32 * 8 - SYMBOLS * 8
-    assert seeing.step_flops > 0
-
-
 def test_gymnasium_shows_the_frames(options):
     env = make_env("streetlearn", **options_of(options))
     observation, _ = env.reset(seed=3)
     assert env.observation_space.contains(observation)
-    state = env._episode.state
-    expected = frame_of(options, int(state.world.index), int(state.state))
+    states = env.batch.episodes.states
+    assert states is not None
+    expected = frame_of(options, int(states.world.index[0]), int(states.state[0]))
     assert np.array_equal(observation["position"], expected)
     assert not np.array_equal(observation["position"], observation["goal"])
     # Left, then right: the same view, unless a task was completed on the way.

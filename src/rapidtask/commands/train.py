@@ -18,6 +18,7 @@ from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
 from rapidtask.runs.run import RunOptions, RunResult, run
 
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunConfig):
     """What commands that train have in common: the configuration of a run."""
