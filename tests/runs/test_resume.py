@@ -81,7 +81,7 @@ def test_a_run_stopped_by_a_signal_goes_on_bit_for_bit(uninterrupted, tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     with pytest.raises(InputError, match="holds a run already; resume it with --resume"):
         run(CONFIG, tmp_path, OPTIONS)
-    with pytest.raises(InputError, match="written with another seed: 0, not 1"):
+    with pytest.raises(InputError, match="written with --seed 0, not 1"):
         run(replace(CONFIG, seed=1), tmp_path, OPTIONS, resume=True)
     assert run(CONFIG, tmp_path, OPTIONS, resume=True).stopped_by is None
     assert_same_run(tmp_path, uninterrupted)
