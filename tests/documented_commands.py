@@ -125,6 +125,7 @@ EXCLUDED = {
     "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
     "python examples/own_world.py runs/metro": "run by tests/test_examples.py",
     "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
+    "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",
     'gcloud compute tpus tpu-vm ssh NAME --worker=all --command "rapidtask train --out /shared/runs/x'
     ' --learning.num-envs 2048 --learning.minibatch-size 8192 --distributed auto"': "needs a TPU pod",

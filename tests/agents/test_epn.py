@@ -34,9 +34,7 @@ FEW = settings(max_examples=8, deadline=None)
 PLANNERS = [
     {"block": "paper", "iterations": 1, "num_heads": 1},
     {"block": "paper", "iterations": 2, "num_heads": 2, "comparisons": "attention"},
-    {"block": "residual", "iterations": 2, "num_heads": 4},
-    {"block": "residual", "iterations": 3, "num_heads": 1, "comparisons": "attention"},
-    {"block": "recall", "iterations": 3, "num_heads": 2, "comparisons": "attention"},
+    {"block": "residual", "iterations": 3, "num_heads": 4, "comparisons": "attention"},
     {"block": "recall", "iterations": 3, "num_heads": 4, "comparisons": "neighbours", "symbols": "none"},
     {"block": "paper", "iterations": 3, "num_heads": 4, "symbols": "fixed"},
     {"block": "norm_after", "iterations": 2, "comparisons": "rows"},
@@ -149,7 +147,7 @@ def test_an_episode_does_not_depend_on_what_came_before_it(arguments):
     assert_same(run(used, timesteps), run(fresh, timesteps), 1e-6)
 
 
-@pytest.mark.parametrize("options", [PLANNERS[1], PLANNERS[5]], ids=name_of)
+@pytest.mark.parametrize("options", [PLANNERS[1], PLANNERS[3]], ids=name_of)
 @given(arguments=histories)
 @FEW
 def test_order_of_rows_does_not_matter(options, arguments):

@@ -6,6 +6,7 @@ import pytest
 
 from rapidtask.agents import AGENTS
 from rapidtask.cli import COMMANDS, DESCRIPTION, main
+from rapidtask.commands.parsing import parse
 from rapidtask.envs.registry import DOMAINS
 
 
@@ -62,6 +63,8 @@ def test_table_and_plot_of_all_policies(capsys, tmp_path):
         ("evaluate --world.size 500", "world: size is 500, expected 2 to 64"),
         ("evaluate --world.per-step-reward nan", "world: per_step_reward is nan, expected a finite number"),
         ("evaluate --world.episode-steps 0", "episode_steps is 0"),
+        ("evaluate --world streetlearn --world.num-intersections 0", "num_intersections is 0"),
+        ("evaluate --world streetlearn --world.pool-size 0", "pool_size is 0"),
         ("fly", "fly"),
     ],
 )
@@ -119,10 +122,9 @@ def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(
         assert said in capsys.readouterr().err
 
 
-def test_all_pretrained_agents_of_a_world_are_evaluated(capsys):
-    short = ["--world", "memory-planning", "--world.episode-steps", "6"]
-    main(["evaluate", "--pretrained", "all", *short, "--episodes", "2", "--json"])
-    names = [scores["policy"] for scores in json.loads(capsys.readouterr().out)["policies"]]
+def test_all_pretrained_agents_of_a_world_are_evaluated():
+    command = parse(["evaluate", "--pretrained", "all", "--world", "memory-planning"])
+    names = list(command.policies(command.world.make()))
     assert "epn-memory-planning" in names
     assert "lstm-memory-planning" in names
     assert not any("streetlearn" in name for name in names)

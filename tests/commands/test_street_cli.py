@@ -64,8 +64,6 @@ def test_a_city_by_file(capsys, tmp_path):
         ("evaluate --world streetlearn --world.city a/b.gexf", "a/b.gexf: no such file"),
         ("evaluate --world streetlearn --world.city bad.gexf.gz", "bad.gexf.gz: the gzip file is truncated"),
         ("evaluate --world streetlearn --world.cities none", "none: no such directory of cities"),
-        ("evaluate --world streetlearn --world.num-intersections 0", "num_intersections is 0"),
-        ("evaluate --world streetlearn --world.pool-size 0", "pool_size is 0"),
         ("evaluate --world streetlearn --world.city small.gexf", "small: 1 intersections, but"),
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
         ("cities show atlantis", "atlantis: no such city or file"),

@@ -40,7 +40,7 @@ def test_options_reach_the_world(rules, num_actions):
     assert env.action_space.n == num_actions
     assert env.observation_space["position"].shape == (60,)
     assert env.unwrapped.environment.pool.places.cities[0].name == "starcross"
-    with pytest.raises(InputError, match="expected 'paper' or 'release'"):
+    with pytest.raises(InputError, match="expected one of: paper, release"):
         make(rules="house")
     with pytest.raises(InputError, match="atlantis: no such city"):
         make(city="atlantis")

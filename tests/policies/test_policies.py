@@ -29,7 +29,7 @@ def game():
 
 @pytest.fixture(scope="module")
 def completed(game):
-    return {name: play(game, make_policy(name, game), 2000, seed=0).completed for name in POLICIES}
+    return {name: play(game, make_policy(name, game), 1000, seed=0).completed for name in POLICIES}
 
 
 @pytest.mark.parametrize("name", POLICIES)

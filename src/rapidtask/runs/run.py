@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,10 +113,9 @@ def run(
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint. One process at a time
     may write into the folder. `begin` is called before the first iteration, which is compiled.
     """
-    leads = jax.process_index() == 0
     try:
-        with lock_folder(folder) if leads else nullcontext(), collect_signals() as signals:
-            return _train(config, folder, options, resume, begin, show, signals)
+        with ExitStack() as held, collect_signals() as signals:
+            return _train(config, folder, options, resume, begin, show, signals, held)
     finally:
         forget_programs()
 
@@ -129,6 +128,7 @@ def _train(
     begin: Callable[[], None],
     show: Callable[[Progress], None],
     signals: list[int],
+    held: ExitStack,
 ) -> RunResult:
     checkpoints = folder / CHECKPOINTS
     if not resume and list_checkpoints(checkpoints):
@@ -137,12 +137,14 @@ def _train(
     trainer = Trainer(
         worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
     )
+    leads = jax.process_index() == 0
+    if leads:  # only now: what is refused leaves nothing behind
+        held.enter_context(lock_folder(folder))
     state = trainer.init(worlds.environment)
     record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
     if resume:
         state = _resumed(state, trainer, record_of_run, checkpoints)
     iteration = int(fetch(state.iteration))
-    leads = jax.process_index() == 0
     log = RunLog(folder, iteration if resume else None) if leads else None
     if leads:
         described = {"commit": describe_commit(), "machine": describe_machine()}
