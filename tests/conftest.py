@@ -6,12 +6,13 @@ import os
 import shutil
 import tempfile
 
-# Compiling takes longer than running here. It takes a third as long without optimisation and with XLA's older
-# emitters of fused loops (named as an extra option, which a version without it passes over), and processes of
-# one test run, which inherit these variables, share what they have compiled.
+# Compiling takes longer than running here. It takes a third as long without optimisation, in one piece, and with
+# XLA's older emitters of fused loops (named as an extra option, which a version without it passes over).
+# Processes of one test run, which inherit these variables, share what they have compiled.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters",
+    "--xla_backend_optimization_level=0 --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
+    " --xla_cpu_parallel_codegen_split_count=1",
 )
 # Nor need programs know the lines of code that they were made from.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")

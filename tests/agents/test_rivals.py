@@ -188,7 +188,7 @@ def test_unroll_has_the_gradient_of_stepping(config):
         np.testing.assert_allclose(leaf, expected, rtol=1e-3, atol=1e-6, err_msg=str(path))
 
 
-@all_rivals
+@pytest.mark.parametrize("config", [LSTM, MERLIN, MRA], ids=["lstm", "merlin", "mra"])
 def test_pixels_with_a_table_per_environment(config):
     agent = make_agent(config, pixels=True)
     assert isinstance(agent.encoder, PixelEncoder)

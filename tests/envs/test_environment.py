@@ -39,6 +39,10 @@ def record(environment: Environment, key, actions):
     return jax.tree.map(lambda first, later: jnp.concatenate([first[None], later]), start, rest)
 
 
+SIZES = (2, 3, 6)
+"""Of the game: the smallest, an odd one and one where ways are long; each compiles a program of its own."""
+
+
 @pytest.fixture(scope="module")
 def recorders():
     """One compiled recorder per game: hypothesis tries many seeds on each."""
@@ -47,13 +51,15 @@ def recorders():
             make_environment("memory-planning", size=size, respawn=respawn, episode_steps=25),
             eqx.filter_jit(record),
         )
-        for size in range(2, 7)
+        for size in SIZES
         for respawn in (False, True)
     }
 
 
-@settings(max_examples=60, deadline=None)
-@given(size=st.integers(2, 6), respawn=st.booleans(), seed=st.integers(0, 2**31 - 1), eager=st.booleans())
+@settings(max_examples=40, deadline=None)
+@given(
+    size=st.sampled_from(SIZES), respawn=st.booleans(), seed=st.integers(0, 2**31 - 1), eager=st.booleans()
+)
 def test_agrees_step_by_step_with_the_plain_numpy_game(recorders, size, respawn, seed, eager):
     environment, recorder = recorders[size, respawn]
     generator = np.random.default_rng(seed)
