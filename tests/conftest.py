@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 
-# Compiling takes longer than running here. It takes a third as long without optimisation, in one piece, and with
-# XLA's older emitters of fused loops (named as an extra option, which a version without it passes over).
+# Compiling takes longer than running here. It takes a third as long without optimisation, in one piece, and
+# with XLA's older emitters of fused loops (named as an extra option, which a version without it passes over).
 # Processes of one test run, which inherit these variables, share what they have compiled.
 os.environ.setdefault(
     "XLA_FLAGS",
