@@ -8,12 +8,15 @@ import sys
 import time
 from dataclasses import replace
 
+import equinox as eqx
+import jax.numpy as jnp
 import pytest
 
 from rapidtask.cli import main
 from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
 from rapidtask.files import lock_folder, write_atomically
+from rapidtask.runs.agent_files import load_agent, save_agent
 from rapidtask.runs.checkpoint import list_checkpoints
 from rapidtask.runs.logs import RunLog, read_log
 from rapidtask.runs.run import RunOptions, run
@@ -171,3 +174,12 @@ def test_an_impossible_folder_is_one_line(tmp_path, capsys, arguments):
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.startswith("rapidtask: error: ")
     assert str(file) in said
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    config = tiny_run()
+    agent = config.make_agent()
+    broken = eqx.tree_at(lambda a: a.value.bias, agent, jnp.full_like(agent.value.bias, jnp.nan))
+    save_agent(tmp_path / "agent.safetensors", broken, config)
+    with pytest.raises(InputError, match=r"tensor 'value.bias' holds numbers that are not finite"):
+        load_agent(tmp_path / "agent.safetensors")

@@ -20,6 +20,7 @@ from rapidtask.experiments.evaluations import Evaluations
 from rapidtask.experiments.figure import Drawing, Experiment, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.runs.checkpoint import write_atomically
+from rapidtask.runs.programs import forget_programs
 from rapidtask.runs.provenance import describe_commit, describe_machine, today, training_command
 
 INDEX = "index.json"
@@ -97,6 +98,7 @@ def make_results(
         if not only or figure.name in only:
             result = make_result(figure, evaluations, command)
             write_result(result, out)
+            forget_programs()
             write_readme(experiment.title, names, evaluations.runs, out)
             yield result
 

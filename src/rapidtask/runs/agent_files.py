@@ -40,6 +40,9 @@ def load_agent(path: Path | str, *, episode_steps: int | None = None) -> tuple[A
         tensors = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
     # Shipped agents may be stored in half precision to be small; all compute in single.
     tensors = {n: t.astype(np.float32) if t.dtype == np.float16 else t for n, t in tensors.items()}
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise InputError(f"{path}: tensor {name!r} holds numbers that are not finite")
     shapes = eqx.filter_eval_shape(partial(config.make_agent, episode_steps=episode_steps))
     return restore(shapes, tensors, path), config
 
