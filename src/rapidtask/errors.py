@@ -6,10 +6,3 @@ class InputError(ValueError):
 
     The command line prints it and exits with code 2; any other exception is a defect and keeps its traceback.
     """
-
-
-def check_positive(options: object, *names: str) -> None:
-    """Refuse options of a command that are below 1."""
-    for name in names:
-        if (value := getattr(options, name)) < 1:
-            raise InputError(f"--{name.replace('_', '-')} is {value}, expected at least 1")

@@ -38,7 +38,10 @@ Positive = Annotated[float, Range(sys.float_info.min, sys.float_info.max)]
 
 
 def check_options(options: Any, prefix: str = "") -> None:
-    """Refuse the first option that its annotation does not allow; the message starts with its name."""
+    """Refuse the first option that its annotation does not allow; the message starts with its name.
+
+    Commands give the prefix of their flags, "--".
+    """
     for name, hint in _hints(type(options)).items():
         value = getattr(options, name)
         if (expected := _refused(value, hint)) is not None:

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 
 from rapidtask.commands.watch import episode_page
-from rapidtask.errors import check_positive
 from rapidtask.evaluation import Scores
 from rapidtask.evaluation.report import scores_table
 from rapidtask.experiments import streets
@@ -22,6 +21,7 @@ from rapidtask.experiments.grid import WORLD, Trajectory
 from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
 from rapidtask.files import write_atomically
+from rapidtask.options import Count, check_options
 from rapidtask.policies import POLICIES
 from rapidtask.runs.provenance import describe_commit, describe_machine, today
 
@@ -84,13 +84,13 @@ class Demo:
 
     out: Path = Path("demo")
     """Folder for the report."""
-    episodes: int = 500
+    episodes: Count = 500
     """Episodes per agent and policy."""
     seed: int = 0
     """Seed of the worlds."""
 
     def run(self) -> None:
-        check_positive(self, "episodes")
+        check_options(self, "--")
         self.out.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
         with Console(stderr=True).status("reading agents") as status:

@@ -13,11 +13,12 @@ import tyro
 from rich.console import Console
 
 from rapidtask.commands.train import run_shown
-from rapidtask.errors import check_positive
 from rapidtask.experiments import figure, grid, planner, streets
 from rapidtask.experiments.logged_runs import LoggedRun, read_runs
 from rapidtask.experiments.planner import ladder
 from rapidtask.experiments.results import keep_sweeps, make_results
+from rapidtask.options import Count, check_options
+from rapidtask.runs.agent_files import CONFIG_FILE
 from rapidtask.runs.distributed import split_cpu
 from rapidtask.runs.run import RunOptions
 
@@ -42,7 +43,7 @@ class Figures:
     """Folder of the results; by default results/NAME."""
     only: tuple[str, ...] = ()
     """Names of the figures to make; by default all."""
-    episodes: int = 2000
+    episodes: Count = 2000
     """Episodes per evaluation."""
     seed: int = 7
     """Seed of the evaluations' worlds."""
@@ -52,7 +53,7 @@ class Figures:
     """Evaluate the shipped agent of each kind; else, and where there is none, that of the best run."""
 
     def run(self) -> None:
-        check_positive(self, "episodes")
+        check_options(self, "--")
         out, experiment = self.out or Path("results") / self.name, EXPERIMENTS[self.name]
         runs = read_runs(self.runs, experiment.domain)
         for table in keep_sweeps(self.sweeps, out):
@@ -71,7 +72,7 @@ class Ladder:
 
     runs: Path = Path("runs/ladder")
     """Folder of the runs; each is known by its options, whatever its own folder is called."""
-    steps: int = 250_000
+    steps: Count = 250_000
     """Environment steps of every run."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Seeds of the runs."""
@@ -81,13 +82,13 @@ class Ladder:
     """Only print the commands that train them, one a line, to be run side by side."""
     out: Path = Path("results/ladder")
     """Folder of the results."""
-    episodes: int = 2000
+    episodes: Count = 2000
     """Episodes per evaluation."""
     seed: int = 7
     """Seed of the evaluations' worlds."""
 
     def run(self) -> None:
-        check_positive(self, "steps", "episodes")
+        check_options(self, "--")
         if self.print_commands:
             for job in self.jobs():
                 print(job.command)
@@ -101,7 +102,7 @@ class Ladder:
 
     def jobs(self) -> list[ladder.Job]:
         """The runs that are still to be trained."""
-        holds_any = any(self.runs.glob("*/config.json"))
+        holds_any = any(self.runs.glob(f"*/{CONFIG_FILE}"))
         runs = read_runs([self.runs], "memory-planning") if holds_any else []
         return ladder.list_jobs(self.gather(runs), self.runs)
 

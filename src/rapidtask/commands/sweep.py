@@ -12,8 +12,9 @@ from typing import Any, Literal
 from rich.table import Table
 
 from rapidtask.commands.train import TrainingOptions
-from rapidtask.errors import InputError, check_positive
+from rapidtask.errors import InputError
 from rapidtask.evaluation.report import print_table
+from rapidtask.options import Count
 from rapidtask.runs.provenance import training_command
 from rapidtask.runs.run import RunOptions
 
@@ -29,25 +30,24 @@ class Sweep(TrainingOptions):
     space: tuple[str, ...] = ()
     """What to search: OPTION=A,B,C or OPTION=LOW:HIGH (uniform in the logarithm), files of these, or the name
     of a recipe for its space; by default that of --recipe."""
-    trials: int = 20
+    trials: Count = 20
     """Points to try; a larger number later adds to the table."""
     search: Literal["random", "bayes"] = "random"
     """At random, or Bayesian."""
     prune: bool = False
     """End trials early that do worse than the median of earlier trials did after as many steps."""
-    workers: int = 1
+    workers: Count = 1
     """Trials side by side, each in a process of its own."""
     storage: str | None = None
     """URL of a database, for several machines with the same --out; by default a file there."""
-    steps: int = 300_000
+    steps: Count = 300_000
     """Environment steps of each trial."""
-    evaluation_episodes: int = 500
+    evaluation_episodes: Count = 500
     """Episodes on held-out worlds that a trial is scored with."""
-    checkpoint_every: int = 10
+    checkpoint_every: Count = 10
     """Iterations between a trial's checkpoints."""
 
     def run(self) -> None:
-        check_positive(self, "trials", "workers")
         try:
             from rapidtask.sweeps import study
             from rapidtask.sweeps.space import read_space, with_point

@@ -10,7 +10,7 @@ from rapidtask.envs.registry import domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.experiments.style import plural
-from rapidtask.runs.agent_files import read_config_file
+from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file
 from rapidtask.runs.config import RunConfig, agent_name
 from rapidtask.runs.logs import read_log
 
@@ -95,7 +95,7 @@ def read_runs(folders: Sequence[Path], domain: str | None) -> list[LoggedRun]:
     """The runs in these folders or directly below them; all must be of the domain, if one is given."""
     runs: list[LoggedRun] = []
     for folder in folders:
-        configs = [*folder.glob("config.json")] or sorted(folder.glob("*/config.json"))
+        configs = [*folder.glob(CONFIG_FILE)] or sorted(folder.glob(f"*/{CONFIG_FILE}"))
         if not configs:
             raise InputError(f"--runs: {folder} is no run, and holds none")
         for path in configs:

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,9 +113,17 @@ def run(
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint. One process at a time
     may write into the folder. `begin` is called before the first iteration, which is compiled.
     """
+    if not resume and list_checkpoints(folder / CHECKPOINTS):
+        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
     try:
-        with ExitStack() as held, collect_signals() as signals:
-            return _train(config, folder, options, resume, begin, show, signals, held)
+        with collect_signals() as signals, TrainingWorlds(config) as worlds:
+            trainer = Trainer(
+                worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
+            )
+            # Only now: what is refused leaves no folder behind.
+            with lock_folder(folder) if jax.process_index() == 0 else nullcontext():
+                begin()
+                return _train(config, folder, options, resume, show, signals, worlds, trainer)
     finally:
         forget_programs()
 
@@ -125,21 +133,12 @@ def _train(
     folder: Path,
     options: RunOptions,
     resume: bool,
-    begin: Callable[[], None],
     show: Callable[[Progress], None],
     signals: list[int],
-    held: ExitStack,
+    worlds: TrainingWorlds,
+    trainer: Trainer,
 ) -> RunResult:
-    checkpoints = folder / CHECKPOINTS
-    if not resume and list_checkpoints(checkpoints):
-        raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
-    worlds = TrainingWorlds(config)
-    trainer = Trainer(
-        worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
-    )
-    leads = jax.process_index() == 0
-    if leads:  # only now: what is refused leaves nothing behind
-        held.enter_context(lock_folder(folder))
+    checkpoints, leads = folder / CHECKPOINTS, jax.process_index() == 0
     state = trainer.init(worlds.environment)
     record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
     if resume:
@@ -153,11 +152,10 @@ def _train(
 
     scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
     scores: Scores | None = None
-    bad_iterations, saved, stopped_by = 0, None, None
+    bad_iterations, is_good, saved, stopped_by = 0, True, None, None
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
-    begin()
-    with worlds, closing(log) if log is not None else nullcontext():
+    with closing(log) if log is not None else nullcontext():
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
@@ -192,11 +190,12 @@ def _train(
             if leads:
                 goals = record["goals_per_episode"]
                 show(Progress(iteration, first, trainer, seconds, seconds - before, goals, scores))
-        if saved != iteration:
+        if is_good and saved != iteration:
             _save(state, record_of_run, checkpoints, iteration, options.keep, log)
+            saved = iteration
         if leads:
             save_agent(folder / AGENT_FILE, fetch(state.learner.agent), config)
-    return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration))
+    return RunResult(stopped_by, scores, checkpoint_path(checkpoints, iteration if saved is None else saved))
 
 
 def fetch(tree: Any) -> Any:

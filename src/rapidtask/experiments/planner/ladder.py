@@ -19,6 +19,7 @@ from rapidtask.experiments.evaluations import Evaluations, columns, same_but_see
 from rapidtask.experiments.figure import GOALS, SHARE, Drawing, Experiment, Figure, NotAvailable, Row, Table
 from rapidtask.experiments.logged_runs import LoggedRun
 from rapidtask.learning.config import FAST, PAPER, LearningConfig, Recipe, epn_for
+from rapidtask.runs.agent_files import CONFIG_FILE
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.provenance import training_command
 
@@ -151,7 +152,7 @@ def list_jobs(source: LadderRuns, folder: Path) -> list[Job]:
             if run is None:
                 name = re.sub(r"\W+", "-", rung.name.replace("'s", "").lower()).strip("-")
                 target = folder / f"{number:02d}-{name}-seed-{seed}"
-                if (target / "config.json").is_file():
+                if (target / CONFIG_FILE).is_file():
                     other = f"{target} holds a run with other options or steps"
                     raise InputError(f"--runs: {other}; move it away")
                 jobs.append(Job(source.config(rung, seed), target, resume=False))

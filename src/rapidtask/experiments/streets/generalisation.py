@@ -110,8 +110,7 @@ class MoreIterations(Figure[Evaluations]):
     caption: str = (
         "The same weights evaluated with 1 to 8 planner iterations; a ring marks the number trained with. "
         "Left: neighbourhoods as large as trained on; right: larger ones, where paths are longer than any "
-        "trained on. Whiskers: standard errors over episodes. Agents trained with a random number of "
-        "iterations have no ring."
+        "trained on. Whiskers: standard errors over episodes."
     )
     iterations: tuple[int, ...] = (1, 2, 4, 6, 8)
     intersections: tuple[int, ...] = (5, 9)
