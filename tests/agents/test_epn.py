@@ -24,7 +24,8 @@ from epn_histories import (
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.encoders import Embeddings
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.agents.memory import empty_memory, in_fewest_slots, slot_buckets
+from rapidtask.agents.memory import Memory, empty_memory, in_fewest_slots, slot_buckets
+from rapidtask.agents.neighbours import find_neighbours
 from rapidtask.agents.planner import Block
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.errors import InputError
@@ -385,6 +386,42 @@ def test_neighbours_see_the_rows_of_their_kind_and_no_other():
         np.testing.assert_array_equal(np.asarray(weights)[:, head] > 0, seen)
         total = np.asarray(weights)[:, head].sum(-1)
         np.testing.assert_allclose(total, seen.any(-1), atol=1e-5)
+
+
+def test_neighbours_in_lists_are_those_of_the_mask(monkeypatch):
+    """Belief and gradient are the same, whichever way many rows look each other up."""
+    agent = make_epn(
+        iterations=3,
+        num_heads=4,
+        block="recall",
+        comparisons="neighbours",
+        memory="set",
+        goal_as_successor=True,
+    )
+    timesteps, memory = some_memories()
+
+    def plan(agent):
+        return (
+            agent.plan(memory, timesteps, agent.embed(), only_last=True).beliefs[0] * memory.mask[..., None]
+        )
+
+    results = []
+    for many in (1000, 0):
+        monkeypatch.setattr("rapidtask.agents.epn.MANY_ROWS", many)
+        gradient = eqx.filter_grad(lambda agent: jnp.sum(jnp.sin(plan(agent))))
+        results.append(quick_jit(lambda g=gradient: (plan(agent), g(agent).planner))())
+    assert float(jnp.abs(results[0][0]).max()) > 1e-2
+    jax.tree.map(lambda one, other: assert_same(one, other, 1e-4), *results)
+
+
+def test_of_a_crowded_place_the_newest_rows_are_seen():
+    origin = jnp.asarray([[0, 1, 0, 0, 2]])
+    one = jnp.ones_like(origin)
+    memory = Memory(origin, one, one, one.at[0, 4].set(0), one, *(jnp.zeros(1, int) for _ in range(3)))
+    found = find_neighbours(memory, memory.log_count, 3, (2, 5))
+    assert found.origin.slots.tolist() == [[[3, 2], [1, 5], [5, 5]]]
+    assert found.origin.position.tolist() == [[6, 2, 1, 0, 6]]
+    assert found.successor.slots.tolist() == [[[5] * 5, [3, 2, 1, 0, 5], [5] * 5]]
 
 
 @pytest.mark.parametrize("recent_rows", [None, 1000])

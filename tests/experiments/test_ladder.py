@@ -39,8 +39,9 @@ CHANGES = {
     "newest transition before planning": "plan_with_newest goal_as_successor",
     "rows know the current state": "state_in_rows",
     "each iteration starts from the rows": "block",
-    "a set of rows that see their neighbours alone, no symbols": "comparisons memory symbols",
-    "half the width, a wider readout (always 3 iterations)": "width readout_width",
+    "a set of rows that see neighbours alone, no symbols, half the width": (
+        "comparisons memory symbols width readout_width"
+    ),
     "thoughts of different lengths: ours": "iterations learned_iterations",
 }
 """Options that each rung may change; "learning as in fast" may change any of learning, and none else."""

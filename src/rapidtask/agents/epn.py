@@ -15,13 +15,18 @@ from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.layers import Linear, Mlp
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
+from rapidtask.agents.neighbours import KINDS, Neighbours, find_neighbours
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
+from rapidtask.agents.rows import RowEmbedding
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
 from rapidtask.options import Count, CountOrZero, check_options
 
 Comparisons = Literal["none", "rows", "attention", "neighbours"]
+
+MANY_ROWS = 256
+"""From so many rows on, neighbours are looked up in lists: quicker than masks of all pairs (docs/log.md)."""
 
 FIRST_GAIN = 8.0
 """What a head's attention gives to the rows of its kind before it learns."""
@@ -96,7 +101,7 @@ class Plan(eqx.Module):
     memory: Memory
     """What the belief's rows are about: the memory, or its k most recent rows (Nxk)."""
     beliefs: Float[Array, "I B N D"]
-    """The belief before planning and after each iteration."""
+    """The belief before planning and after each iteration, or the last one alone."""
     attention: list[Float[Array, "B H N M"]]
     """If asked for: how much, in each iteration, the belief's rows attend to the memory's."""
 
@@ -132,10 +137,11 @@ class EPN(EpisodicAgent):
             self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
             self.encoder = make_encoder(spec, width, next(keys), config.vision)
-        self.row = RowEmbedding(width, spec.num_actions, config, next(keys))
+        embedded = config.symbols != "none"
+        kinds = {"embedded": embedded, "compared": compared, "with_state": config.state_in_rows}
+        self.row = RowEmbedding(width, spec.num_actions, next(keys), **kinds)
         block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
         self.planner = AllToAll(block()) if config.recent_rows is None else MostRecent(block(), block())
-        embedded = config.symbols != "none"
         self.state_in = Linear(width, width, next(keys), bias=False) if embedded else None
         self.readout = Mlp((width, config.readout_width or width, width), next(keys))
         self.policy = Mlp((3 * width if embedded else width, width, width), next(keys))
@@ -179,7 +185,7 @@ class EPN(EpisodicAgent):
 
     def act(self, memory: Memory, timestep: TimeStep, embeddings: Embeddings) -> AgentOutput:
         """See `EpisodicAgent`."""
-        plan = self.plan(memory, timestep, embeddings)
+        plan = self.plan(memory, timestep, embeddings, only_last=True)
         summary = self.read(plan.beliefs[-1], plan.memory, timestep, embeddings)
         return self.decide(summary, timestep, embeddings)
 
@@ -191,21 +197,27 @@ class EPN(EpisodicAgent):
         iterations: int | None = None,
         *,
         with_attention: bool = False,
+        only_last: bool = False,
     ) -> Plan:
-        """Plan over memories `[B]`, for as many iterations as configured or given."""
+        """Plan over memories `[B]`, for as many iterations as configured or given; keep the last belief only
+        or those before it too."""
         if iterations is None:
             iterations = self.config.iterations if self.further is None else self.config.learned_iterations
             assert iterations is not None
         rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
         if isinstance(self.planner, AllToAll):
-            bias = self._bias(memory, memory, embeddings)
-            beliefs = self.planner(rows, bias, iterations, self.further)
+            if self._has_many_neighbours(memory, embeddings) and not with_attention:
+                bias = self._neighbours(memory, embeddings)
+            else:
+                bias = self._bias(memory, memory, embeddings)
+            beliefs = self.planner(rows, bias, iterations, self.further, only_last=only_last)
             attention = [self.planner.block.weights(b, None, bias) for b in beliefs[:-1] if with_attention]
             return Plan(memory, beliefs, attention)
         assert self.config.recent_rows is not None
         recent, belief = most_recent(memory, rows, self.config.recent_rows)
         bias = self._bias(recent, memory, embeddings)
-        beliefs = self.planner(belief, rows, bias, self._bias(recent, recent, embeddings), iterations)
+        to_itself = self._bias(recent, recent, embeddings)
+        beliefs = self.planner(belief, rows, bias, to_itself, iterations)
         attention = [self.planner.to_memory.weights(b, rows, bias) for b in beliefs[:-1] if with_attention]
         return Plan(recent, beliefs, attention)
 
@@ -235,65 +247,32 @@ class EPN(EpisodicAgent):
         features = jax.nn.relu(self.policy.layers[1](jax.nn.relu(hidden)))
         return AgentOutput(self.logits(features), self.value(features)[..., 0], jnp.zeros(here.shape))
 
+    def _row_bias(self, memory: Memory) -> Float[Array, "B N"]:
+        return jnp.minimum(memory.log_count, 0.0) if self.config.memory == "set" else memory.log_count
+
+    def _has_many_neighbours(self, memory: Memory, embeddings: Embeddings) -> bool:
+        compared = self.config.comparisons == "neighbours" and embeddings.exact
+        return compared and memory.origin.shape[1] >= MANY_ROWS
+
+    def _neighbours(self, memory: Memory, embeddings: Embeddings) -> Neighbours:
+        """What `_bias` says, as lists: rows that start in a place, and that lead there."""
+        num_actions = self.row.action.shape[0]
+        # On streets, and wherever moves can be undone, no more rows lead to a place.
+        most = 2 * num_actions + 2
+        starting = num_actions if self.config.goal_as_successor and self.config.memory != "all" else most
+        num_places = embeddings.table.shape[-2]
+        return find_neighbours(memory, self._row_bias(memory), num_places, (starting, most))
+
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
         """What each row's attention to each other is given: counts, equal places, -inf for rows not seen."""
-        bias = jnp.minimum(to.log_count, 0.0) if self.config.memory == "set" else to.log_count
-        bias = bias[:, None, None, :]
+        bias = self._row_bias(to)[:, None, None, :]
         if self.config.comparisons not in ("attention", "neighbours"):
             return jnp.broadcast_to(bias, (bias.shape[0], 1, of.origin.shape[1], bias.shape[-1]))
-        kinds = (
-            (of.successor, to.origin),
-            (of.origin, to.successor),
-            (of.origin, to.origin),
-            (of.successor, to.successor),
-        )
-        same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in kinds]
+        ends = [(getattr(of, mine), getattr(to, yours)) for mine, yours in KINDS]
+        same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in ends]
         if self.match_gain is None:
             seen = jnp.stack([same[head % 4] > 0.5 for head in range(self.config.num_heads)], axis=1)
             return jnp.where(seen, bias, -jnp.inf)
         for gain, match in zip(self.match_gain, same, strict=True):
             bias = bias + match[:, None] * gain[:, None, None]
         return bias
-
-
-class RowEmbedding(eqx.Module):
-    """A memory row with the goal appended, as one vector: a linear map of the embeddings."""
-
-    action: Float[Array, "A D"]
-    origin: Linear | None
-    successor: Linear | None
-    goal: Linear | None
-    match: Float[Array, "2 D"] | None
-    """What a row gains if its successor, or its origin, is the goal."""
-    locate: Float[Array, "2 D"] | None
-    """What a row gains if its successor, or its origin, is the current state."""
-
-    def __init__(self, width: int, num_actions: int, config: EPNConfig, key: PRNGKeyArray):
-        keys = jax.random.split(key, 6)
-        self.origin = self.successor = self.goal = self.match = self.locate = None
-        if config.symbols != "none":
-            self.origin, self.successor, self.goal = (Linear(width, width, k, bias=False) for k in keys[:3])
-        self.action = jax.random.normal(keys[3], (num_actions, width))
-        if config.comparisons != "none":
-            self.match = jax.random.normal(keys[4], (2, width))
-        if config.state_in_rows:
-            self.locate = jax.random.normal(keys[5], (2, width))
-
-    def __call__(
-        self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings
-    ) -> Float[Array, "B N D"]:
-        """Embed the rows."""
-        rows = self.action[memory.action]
-        places = (
-            (self.origin, memory.origin),
-            (self.successor, memory.successor),
-            (self.goal, goal[:, None]),
-        )
-        for part, place in places:
-            if part is not None:
-                rows += embeddings.project(part.weight, place)
-        for gain, place in ((self.match, goal), (self.locate, here)):
-            if gain is not None:
-                rows += embeddings.similarity(memory.successor, place[:, None])[..., None] * gain[0]
-                rows += embeddings.similarity(memory.origin, place[:, None])[..., None] * gain[1]
-        return rows

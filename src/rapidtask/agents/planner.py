@@ -11,8 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rapidtask.agents.layers import LayerNorm, Linear, Mlp
+from rapidtask.agents.neighbours import Neighbours, softmax_or_nothing
 
 BlockName = Literal["paper", "residual", "recall", "norm_after", "no_norm"]
+Bias = Float[Array, "B H Q N"] | Neighbours
+"""What each head's attention of each row to each other is given; or, of rows that see few others, to whom."""
 
 
 class Attention(eqx.Module):
@@ -32,23 +35,27 @@ class Attention(eqx.Module):
         self.num_heads = num_heads
 
     def __call__(
-        self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
+        self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Bias
     ) -> Float[Array, "B Q D"]:
         """Attend; a bias of -inf hides a row, and a head that sees none adds nothing."""
         values = self._heads(self.to_value(rows))
-        mixed = jnp.einsum("bhqn,bhnd->bhqd", self.weights(queries, rows, bias), values)
+        if isinstance(bias, Neighbours):
+            mixed = bias.attend(*self._queries_and_keys(queries, rows), values)
+        else:
+            mixed = jnp.einsum("bhqn,bhnd->bhqd", self.weights(queries, rows, bias), values)
         return self.to_output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
 
     def weights(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B H Q N"]:
         """How much each query attends to each row."""
-        q, k = self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
-        logits = jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias
-        # A softmax that gives nothing of no rows; of any rows, these sum to at least 1.
-        top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -1e30)
-        weights = jnp.exp(logits - jax.lax.stop_gradient(top))
-        return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 0.5)
+        q, k = self._queries_and_keys(queries, rows)
+        return softmax_or_nothing(jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias)
+
+    def _queries_and_keys(
+        self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"]
+    ) -> tuple[Float[Array, "B H Q d"], Float[Array, "B H N d"]]:
+        return self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
 
     def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
         split = x.reshape(*x.shape[:2], self.num_heads, -1)
@@ -82,7 +89,7 @@ class Block(eqx.Module):
         self,
         belief: Float[Array, "B Q D"],
         rows: Float[Array, "B N D"] | None,
-        bias: Float[Array, "B H Q N"],
+        bias: Bias,
         start: Float[Array, "B Q D"] | None = None,
     ) -> Float[Array, "B Q D"]:
         """One iteration of `belief` attending to `rows`, or to itself if there are none.
@@ -122,11 +129,13 @@ class AllToAll(eqx.Module):
     def __call__(
         self,
         rows: Float[Array, "B N D"],
-        bias: Float[Array, "B H N N"],
+        bias: Bias,
         iterations: int,
         further: Int[Array, ""] | None = None,
+        *,
+        only_last: bool = False,
     ) -> Float[Array, "I B N D"]:
-        """All rows before planning, or after the `further` iterations, and after each iteration.
+        """All rows before planning, or after the `further` iterations, and after each iteration; or at last.
 
         Nothing is learned from further iterations: gradients end at the belief that they come to.
         """
@@ -137,7 +146,8 @@ class AllToAll(eqx.Module):
             )
             think = lambda _, belief: fixed(belief, None, fixed_bias, fixed_rows)  # noqa: E731
             start = jnp.where(further > 0, jax.lax.fori_loop(0, further, think, fixed_rows), rows)
-        return iterate(lambda belief: self.block(belief, None, bias, rows), start, iterations)
+        think = lambda belief: self.block(belief, None, bias, rows)  # noqa: E731
+        return iterate(think, start, iterations, only_last=only_last)
 
 
 class MostRecent(eqx.Module):
@@ -163,13 +173,15 @@ class MostRecent(eqx.Module):
         return iterate(attend, belief, iterations)
 
 
-def iterate(function: Callable[[Array], Array], start: Array, iterations: int) -> Array:
-    """What a function makes of `start`, applied again and again: before, and after each time."""
+def iterate(
+    function: Callable[[Array], Array], start: Array, iterations: int, *, only_last: bool = False
+) -> Array:
+    """What a function makes of `start`, applied again and again: before, and after each time; or at last."""
 
-    def step(current: Array, _: None) -> tuple[Array, Array]:
+    def step(current: Array, _: None) -> tuple[Array, Array | None]:
         following = function(current)
-        return following, following
+        return following, None if only_last else following
 
     # One program for any number of iterations.
-    _, after = jax.lax.scan(step, start, length=iterations)
-    return jnp.concatenate([start[None], after])
+    last, after = jax.lax.scan(step, start, length=iterations)
+    return last[None] if only_last else jnp.concatenate([start[None], after])

@@ -72,7 +72,7 @@ class Ladder:
 
     runs: Path = Path("runs/ladder")
     """Folder of the runs; each is known by its options, whatever its own folder is called."""
-    steps: Count = 150_000
+    steps: Count = 80_000
     """Environment steps of every run."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Seeds of the runs."""

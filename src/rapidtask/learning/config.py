@@ -15,7 +15,7 @@ from rapidtask.options import Count, Positive, Range, Share, Weight, check_optio
 class LearningConfig:
     """Options of learning; the defaults are recipe `fast`."""
 
-    num_envs: Count = 64
+    num_envs: Count = 32
     """Environments that act side by side, B."""
     rollout_steps: Count | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset.
@@ -23,7 +23,7 @@ class LearningConfig:
     cpu_devices: Count = 2
     """On a CPU, parts that environments and minibatches are divided into and computed side by side. Results
     depend on it, not on how many cores there are."""
-    minibatch_size: Count = 256
+    minibatch_size: Count = 64
     """Steps per parameter update."""
     learned_share: Annotated[float, Range(sys.float_info.min, 1.0)] | None = 0.5
     """Share of a rollout's steps that are learned from, in minibatches of single steps drawn from all, those
@@ -64,6 +64,7 @@ class LearningConfig:
 FAST = LearningConfig()
 
 PAPER = LearningConfig(
+    num_envs=64,
     learned_share=None,
     rollout_steps=20,
     minibatch_size=1280,
@@ -86,6 +87,7 @@ RECIPES: dict[str, LearningConfig] = {"fast": FAST, "paper": PAPER}
 
 RECURRENT = replace(
     FAST,
+    num_envs=64,
     minibatch_size=808,
     learned_share=None,
     discount=0.98,

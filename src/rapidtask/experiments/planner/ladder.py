@@ -59,8 +59,9 @@ def climb() -> Iterator[Rung]:
         "newest transition before planning": {"plan_with_newest": True, "goal_as_successor": True},
         "rows know the current state": {"state_in_rows": True},
         "each iteration starts from the rows": ours("block"),
-        "a set of rows that see their neighbours alone, no symbols": ours("comparisons", "memory", "symbols"),
-        "half the width, a wider readout (always 3 iterations)": ours("width", "readout_width"),
+        "a set of rows that see neighbours alone, no symbols, half the width": ours(
+            "comparisons", "memory", "symbols", "width", "readout_width"
+        ),
         "thoughts of different lengths: ours": ours("iterations", "learned_iterations"),
     }
     for name, options in changes.items():
@@ -84,7 +85,6 @@ def stand_beside() -> Iterator[Rung]:
     # current state in its rows, a row cannot tell that it continues another.
     unlocated = replace(LADDER[ATTENTION - 1].agent, iterations=0)
     yield Rung(f"as {ATTENTION}, no planner, current state at the readout only", unlocated, beside=True)
-    yield Rung("ours, paper block", replace(ours, block="paper"), beside=True)
     yield Rung("ours, LayerNorm on the attention's output", replace(ours, block="norm_after"), beside=True)
     yield Rung("ours, no LayerNorm", replace(ours, block="no_norm"), beside=True)
 
@@ -97,7 +97,7 @@ class LadderRuns(Evaluations):
     """Runs, and the rungs that they may be of."""
 
     rungs: Sequence[Rung] = RUNGS
-    steps: int = 150_000
+    steps: int = 80_000
     """Environment steps that every run is configured for."""
     seeds: Sequence[int] = (0, 1, 2)
     """Seeds of the runs that each rung should have."""

@@ -1,0 +1,114 @@
+"""Attention among neighbours: rows see the rows that share a place with them, at a cost linear in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from rapidtask.agents.memory import Memory
+
+KINDS = (("successor", "origin"), ("origin", "successor"), ("origin", "origin"), ("successor", "successor"))
+"""What each kind of head compares: an end of its own row with an end of the rows that it sees. They go on
+from where its own leads, lead to where it starts, start in the same place, or end in the same place."""
+
+
+class Ends(eqx.Module):
+    """The rows of memories sorted by the place that one of their ends is."""
+
+    slots: Int[Array, "B V M"]
+    """For each place the rows that start (or end) there; N where there are fewer."""
+    position: Int[Array, "B N"]
+    """Where each row stands in `slots`, taken as one list; V * M for a row that is left out."""
+
+    def by_place(self, rows: Float[Array, "B N C"], fill: float = 0.0) -> Float[Array, "B V M C"]:
+        """What belongs to rows, laid out by places."""
+        padded = jnp.pad(rows, ((0, 0), (0, 1), (0, 0)), constant_values=fill)
+        return jax.vmap(lambda x, slots: x[slots])(padded, self.slots)
+
+    def by_row(self, places: Float[Array, "B V M C"]) -> Float[Array, "B N C"]:
+        """Back in the order of rows; zeros for a row that was left out."""
+        flat = places.reshape(places.shape[0], -1, places.shape[-1])
+        return jax.vmap(lambda x, position: x.at[position].get(mode="fill", fill_value=0))(
+            flat, self.position
+        )
+
+
+class Neighbours(eqx.Module):
+    """Who sees whom among the rows of memories: the mask of `neighbours`, as lists of rows by place."""
+
+    origin: Ends
+    successor: Ends
+    bias: Float[Array, "B N 1"]
+    """What attention to each row is given; -inf for a slot that is not in use."""
+
+    def attend(
+        self, q: Float[Array, "B H N d"], k: Float[Array, "B H N d"], v: Float[Array, "B H N d"]
+    ) -> Float[Array, "B H N d"]:
+        """Attention of every head to the rows of its kind; a head that sees none gives zeros."""
+        num_heads, size = q.shape[1], q.shape[-1]
+        columns: dict[str, list[Array]] = {"origin": [], "successor": []}
+        where: dict[tuple[str, int], int] = {}
+        for head in range(num_heads):
+            mine, yours = KINDS[head % 4]
+            for name, end, value in (("q", mine, q), ("k", yours, k), ("v", yours, v)):
+                where[name, head] = len(columns[end])
+                columns[end].append(value[:, head])
+        # All heads in one gather an end: what it costs is the number of gathers as much as their size.
+        ends = {"origin": self.origin, "successor": self.successor}
+        laid = {end: ends[end].by_place(jnp.concatenate(columns[end], -1)) for end in ends if columns[end]}
+        bias = {end: ends[end].by_place(self.bias, -jnp.inf)[..., 0] for end in laid}
+
+        def part(name: str, end: str, head: int) -> Float[Array, "B V M d"]:
+            first = where[name, head] * size
+            return laid[end][..., first : first + size]
+
+        outputs = []
+        for head in range(num_heads):
+            mine, yours = KINDS[head % 4]
+            queries, keys, values = part("q", mine, head), part("k", yours, head), part("v", yours, head)
+            logits = jnp.einsum("bvqd,bvkd->bvqk", queries, keys) / jnp.sqrt(size)
+            weights = softmax_or_nothing(logits + bias[yours][:, :, None])
+            outputs.append(ends[mine].by_row(jnp.einsum("bvqk,bvkd->bvqd", weights, values)))
+        return jnp.stack(outputs, axis=1)
+
+
+def find_neighbours(
+    memory: Memory, bias: Float[Array, "B N"], num_places: int, most: tuple[int, int]
+) -> Neighbours:
+    """Lists of the rows of each place.
+
+    Args:
+        memory: rows, as ids of places.
+        bias: what attention to each row is given.
+        num_places: how many ids there are, V.
+        most: rows of a place that are kept, of those that start there and of those that lead there; of more,
+            the last to be added.
+    """
+    sort: Callable[..., Ends] = jax.vmap(_sort_ends, in_axes=(0, None, None))
+    ids = [jnp.where(memory.mask, end, num_places) for end in (memory.origin, memory.successor)]
+    origin, successor = (sort(end, num_places, size) for end, size in zip(ids, most, strict=True))
+    return Neighbours(origin, successor, bias[..., None])
+
+
+def _sort_ends(places: Int[Array, " N"], num_places: int, most: int) -> Ends:
+    num_rows = len(places)
+    order = jnp.argsort(places)
+    ordered = places[order]
+    # From the last row of each place to its first.
+    rank = jnp.searchsorted(ordered, ordered, side="right") - 1 - jnp.arange(num_rows)
+    nowhere = num_places * most
+    target = jnp.where((ordered < num_places) & (rank < most), ordered * most + rank, nowhere)
+    slots = jnp.full(nowhere, num_rows).at[target].set(order, mode="drop")
+    position = jnp.zeros(num_rows, target.dtype).at[order].set(target)
+    return Ends(slots.reshape(num_places, most), position)
+
+
+def softmax_or_nothing(logits: Float[Array, "*B N"]) -> Float[Array, "*B N"]:
+    """A softmax that gives nothing of no rows: where all logits are -inf. Of any, its weights sum to 1."""
+    top = jnp.maximum(jnp.max(logits, axis=-1, keepdims=True), -1e30)
+    weights = jnp.exp(logits - jax.lax.stop_gradient(top))
+    return weights / jnp.maximum(jnp.sum(weights, axis=-1, keepdims=True), 0.5)
