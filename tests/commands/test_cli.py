@@ -65,7 +65,9 @@ def test_table_and_plot_of_all_policies(capsys, tmp_path):
         ("evaluate --world.episode-steps 0", "episode_steps is 0"),
         ("evaluate --world streetlearn --world.num-intersections 0", "num_intersections is 0"),
         ("evaluate --world streetlearn --world.pool-size 0", "pool_size is 0"),
-        ("fly", "fly"),
+        ("fly", "fly is no command; first comes one of: demo, train, evaluate,"),
+        ("--world memory-planning evaluate", "--world is no command; first comes one of: demo"),
+        ("", "no command given; first comes one of: demo"),
     ],
 )
 def test_wrong_flags_and_values_name_themselves(capsys, command, named):
@@ -73,9 +75,7 @@ def test_wrong_flags_and_values_name_themselves(capsys, command, named):
 
 
 def test_help_lists_every_command(capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(["--help"])
-    assert exit_.value.code == 0
+    main(["--help"])
     text = capsys.readouterr().out
     for name in COMMANDS:
         assert f" {name} " in text
@@ -85,9 +85,8 @@ def test_help_names_every_choice_and_waits_for_no_library():
     for name in (*DOMAINS, *AGENTS):
         assert name in DESCRIPTION
     code = (
-        "import contextlib, sys; from rapidtask.cli import main\n"
-        "with contextlib.suppress(SystemExit): main(['--help'])\n"
-        "assert not {'jax', 'matplotlib', 'optuna', 'scipy'} & set(sys.modules)"
+        "import sys; from rapidtask.cli import main; main(['--help'])\n"
+        "assert not {'jax', 'matplotlib', 'optuna', 'scipy', 'tyro'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
