@@ -54,7 +54,24 @@ def test_a_city_by_file(capsys, tmp_path):
     )
     by_name = evaluate(capsys, "--policy", "oracle", "--world.city", "starcross", "--world.pool-size", "64")
     assert by_file["world"]["city"] == "town.gexf.gz"
+    (named,), (generated,) = by_file["cities"].items(), by_name["cities"].items()
+    assert (named[0], generated[0]) == ("town", "starcross")
+    assert len(named[1]) == len(generated[1]) == 16
     assert by_file["goals_per_episode"] == by_name["goals_per_episode"] > 20
+
+
+def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path):
+    def table(city):
+        save_city(generate_city(city), tmp_path / "cities" / "paris_se.gexf.gz")
+        arguments = "--world streetlearn --policy oracle --episodes 40 --world.pool-size 64"
+        main(["evaluate", *arguments.split()])
+        return [
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("streets of paris_se")
+        ]
+
+    (tmp_path / "cities").mkdir()
+    (one,), (other,) = table("starcross"), table("ringwall")
+    assert one != other
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,12 @@ class Environment(eqx.Module):
         return self.pool.frames is not None
 
     @property
+    def cities(self) -> dict[str, str]:
+        """Checksums of the cities that the worlds lie in, by name: options do not tell which were found."""
+        places = getattr(self.pool, "places", None)  # copies that JAX makes have none
+        return {} if places is None else {city.name: city.checksum for city in places.cities}
+
+    @property
     def spec(self) -> EnvironmentSpec:
         """What agents are made for."""
         return EnvironmentSpec(
