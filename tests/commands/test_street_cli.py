@@ -83,6 +83,10 @@ def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path)
         ("evaluate --world streetlearn --world.cities none", "none: no such directory of cities"),
         ("evaluate --world streetlearn --world.city small.gexf", "small: 1 intersections, but"),
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
+        (
+            "evaluate --pretrained epn-streetlearn-pixels --world.pool-size 2",
+            "frames/seinebank: no such frame store; `rapidtask cities render seinebank --out frames` makes it",
+        ),
         ("cities show atlantis", "atlantis: no such city or file"),
         ("cities show train", "train: stands for 12 cities; name one"),
         ("cities list --cities none", "none: no such directory of cities"),

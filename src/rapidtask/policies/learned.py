@@ -115,7 +115,8 @@ def make_learned_policy(agent: Agent, environment: Environment, *, greedy: bool 
     """An agent as a policy for an environment."""
     sees = isinstance(agent.encoder, PixelEncoder)
     if sees and not environment.has_frames:
-        raise InputError("the agent sees pixels: its world needs frames (--world.frames DIR)")
+        made = "as `rapidtask cities render CITY --out DIR` makes them"
+        raise InputError(f"the agent sees pixels: its world needs frames, {made} (--world.frames DIR)")
     # An agent of symbols may act in a pixel world: ids are all it looks at.
     pool = environment.pool if sees else None
     return LearnedPolicy(environment.rules, environment.num_observations, agent, greedy, pool)
