@@ -54,7 +54,7 @@ def test_a_city_by_file(capsys, tmp_path):
     )
     by_name = evaluate(capsys, "--policy", "oracle", "--world.city", "starcross", "--world.pool-size", "64")
     assert by_file["world"]["city"] == "town.gexf.gz"
-    (named,), (generated,) = by_file["cities"].items(), by_name["cities"].items()
+    (named,), (generated,) = by_file["sources"].items(), by_name["sources"].items()
     assert (named[0], generated[0]) == ("town", "starcross")
     assert len(named[1]) == len(generated[1]) == 16
     assert by_file["goals_per_episode"] == by_name["goals_per_episode"] > 20
@@ -66,7 +66,7 @@ def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path)
         arguments = "--world streetlearn --policy oracle --episodes 40 --world.pool-size 64"
         main(["evaluate", *arguments.split()])
         return [
-            line for line in capsys.readouterr().out.splitlines() if line.startswith("streets of paris_se")
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("worlds of paris_se")
         ]
 
     (tmp_path / "cities").mkdir()
@@ -85,7 +85,7 @@ def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path)
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
         (
             "evaluate --pretrained epn-streetlearn-pixels --world.pool-size 2",
-            "frames/seinebank: no such frame store; `rapidtask cities render seinebank --out frames` makes it",
+            "seinebank: no such frame store; `rapidtask cities render seinebank --out frames` makes it",
         ),
         ("cities show atlantis", "atlantis: no such city or file"),
         ("cities show train", "train: stands for 12 cities; name one"),

@@ -100,7 +100,7 @@ class Evaluate(AgentOptions):
         environment, name = self.world.make(), domain_name(self.world)
         policies = self.policies(environment)
         world = {"name": name, **asdict(self.world)}  # pyright: ignore[reportArgumentType]
-        scorer = Scorer(environment, self.episodes, self.seed, world)
+        scorer = Scorer(environment, self.episodes, self.seed, world, self.world.sources())
         all_scores: list[Scores] = []
         with Console(stderr=True).status("") as status:
             for position, (policy, acts) in enumerate(policies.items(), start=1):

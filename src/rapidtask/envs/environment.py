@@ -123,12 +123,6 @@ class Environment(eqx.Module):
         return self.pool.frames is not None
 
     @property
-    def cities(self) -> dict[str, str]:
-        """Checksums of the cities that the worlds lie in, by name: options do not tell which were found."""
-        places = getattr(self.pool, "places", None)  # copies that JAX makes have none
-        return {} if places is None else {city.name: city.checksum for city in places.cities}
-
-    @property
     def spec(self) -> EnvironmentSpec:
         """What agents are made for."""
         return EnvironmentSpec(
@@ -252,6 +246,10 @@ class WorldOptions(EpisodeOptions, ABC):
     def held_out(self) -> Self:
         """The same options for worlds that are kept for evaluation: the same worlds, where none need be."""
         return self
+
+    def sources(self) -> dict[str, str]:
+        """Checksums of what the worlds are made from, by name: a run goes on only with the same."""
+        return {}
 
 
 def _below(bits: Array, limit: Array) -> Array:

@@ -39,8 +39,8 @@ class Scores:
     seed: int
     world: dict = field(default_factory=dict)
     """The world's name and options."""
-    cities: dict[str, str] = field(default_factory=dict)
-    """Checksums of the cities that the worlds lie in, by name."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Checksums of what the worlds are made from, by name, such as cities: options do not tell all."""
 
     def to_json(self) -> dict:
         """The scores as one JSON object."""
@@ -59,6 +59,8 @@ class Scorer:
     """Seed of the worlds."""
     world: dict = field(default_factory=dict)
     """Description of the world to keep with the scores."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """What it is made from, to keep with them: `WorldOptions.sources`."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -76,7 +78,7 @@ class Scorer:
     def __call__(self, name: str, policy: Policy) -> Scores:
         """Score a policy, which is to be reported by a name."""
         completed = self.oracle if name == "oracle" else self.completed(policy)
-        about = {"seed": self.seed, "world": self.world, "cities": self.environment.cities}
+        about = {"seed": self.seed, "world": self.world, "sources": self.sources}
         return score(name, completed, self.oracle, **about)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.cities.catalogue import load_cities
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
@@ -83,13 +82,6 @@ class Evaluations:
     def how(self) -> str:
         """How figures were measured, for the README."""
         return f"{self.episodes} episodes per evaluation"
-
-    @property
-    def cities(self) -> dict[str, str]:
-        """Checksums of the cities that agents are compared in, by name."""
-        streets = isinstance(self.world, StreetLearn)
-        found = load_cities(self.world.city, self.world.cities) if streets else ()
-        return {city.name: city.checksum for city in found}
 
     @property
     def main_agents(self) -> list[str]:
@@ -163,7 +155,7 @@ class Evaluations:
         """Scores against the oracle in the same worlds."""
         oracle = self.completed("oracle", self.world_of(name, world), self._episodes(name, episodes))
         completed = self.completed(name, world, episodes, **options)
-        return score(name, completed, oracle, seed=self.seed, cities=self.cities)
+        return score(name, completed, oracle, seed=self.seed, sources=self.world.sources())
 
     def trace(self, name: str, episodes: int) -> Episodes:
         """Everything that happened in a few episodes."""

@@ -47,8 +47,8 @@ class Entry:
     date: str
     how: str = ""
     """How it was measured; results before 2026-11-17 leave it out if in episodes."""
-    cities: dict[str, str] = field(default_factory=dict)
-    """Checksums of the cities that agents were compared in, by name; earlier results leave them out."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Checksums of what the worlds are made from, by name; earlier results leave them out."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def make_result(figure: Figure[Any], evaluations: Evaluations, command: str) -> 
         describe_commit(),
         today(),
         evaluations.how,
-        evaluations.cities,
+        evaluations.world.sources(),
     )
     return Result(entry, rows, drawing)
 
@@ -164,9 +164,9 @@ def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], ou
         how = entry.how or f"{entry.episodes} episodes per evaluation"
         lines += [f"![{entry.title}]({name}.png)", ""]
         lines += [f"{entry.caption} [Table]({name}.csv), [SVG]({name}.svg).", ""]
-        streets = "".join(f", {name} ({checksum})" for name, checksum in entry.cities.items())
+        made_of = "".join(f", {name} ({checksum})" for name, checksum in entry.sources.items())
         lines += [
-            f"`{entry.command}`: {how}, worlds of seed {entry.seed}{streets}, {entry.seconds:.0f} s, "
+            f"`{entry.command}`: {how}, worlds of seed {entry.seed}{made_of}, {entry.seconds:.0f} s, "
             f"{entry.date}, commit {entry.commit}, {entry.machine}.",
             "",
         ]

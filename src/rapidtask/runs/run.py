@@ -145,13 +145,13 @@ def _train(
         state = _resumed(state, trainer, record_of_run, checkpoints)
     iteration = int(fetch(state.iteration))
     log = RunLog(folder, iteration if resume else None) if leads else None
-    scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
     if leads:
         described = {"commit": describe_commit(), "machine": describe_machine()}
-        described |= {"evaluated_in": scorer.environment.cities}
+        described |= {"evaluated_in": config.world.held_out().sources()}
         text = json.dumps(record_of_run | described, indent=2)
         write_atomically(folder / CONFIG_FILE, f"{text}\n".encode())
 
+    scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
     scores: Scores | None = None
     bad_iterations, is_good, saved, stopped_by = 0, True, None, None
     before = log.seconds if log is not None else 0.0

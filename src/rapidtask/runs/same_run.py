@@ -15,7 +15,9 @@ from rapidtask.runs.config import dotted
 
 def made_with(environment: Environment) -> dict[str, Any]:
     """What a run depends on beside its configuration: the streets of its cities, and JAX."""
-    return {"cities": environment.cities, "jax": jax.__version__}
+    places = getattr(environment.pool, "places", None)
+    cities = {city.name: city.checksum for city in places.cities} if places is not None else {}
+    return {"cities": cities, "jax": jax.__version__}
 
 
 def check_same_run(ours: dict[str, Any], theirs: dict[str, Any], path: Path) -> None:
