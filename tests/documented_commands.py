@@ -119,6 +119,7 @@ EXCLUDED = {
     "make docs": MAKE,
     "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train two small rungs",
     "make bench": "measures for an hour; that the target exists is tested below",
+    "pip install .": "installs; the tests run in what it installs",
     "pip install 'rapidtask[sweep]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
