@@ -113,12 +113,36 @@ def test_help_names_the_flags_that_decide_on_others_and_hides_those(capsys):
     assert "--agent.torso-width" in whole
 
 
-def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(capsys):
-    for arguments, said in ((["--plot", "x.xyz"], ".png"), (["--seed", str(2**64)], "seed is")):
-        with pytest.raises(SystemExit) as exit_:
-            main(["evaluate", *arguments])
-        assert exit_.value.code == 2
-        assert said in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("evaluate --plot x.xyz", "--plot x.xyz: expected a name that ends in .png"),
+        ("evaluate --plot file/x.png", "file: File exists"),
+        (f"evaluate --seed {2**64}", "seed is"),
+        ("evaluate --new-symbols", "--new-symbols is about a trained agent"),
+        ("demo --seed -1", "--seed is -1, expected 0 to"),
+        ("experiment memory-planning --seed -1", "--seed is -1, expected 0 to"),
+    ],
+)
+def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(
+    capsys, tmp_path, monkeypatch, command, said
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("rapidtask.evaluation.scores.play", None)  # nothing is played
+    monkeypatch.setattr("rapidtask.experiments.evaluations.play", None)
+    assert said in fail(capsys, *command.split())
+
+
+def refused(agent, *world):
+        return fail(capsys, "evaluate", "--pretrained", f"{agent}-memory-planning", *world)
+
+    assert "this world has 5 and 25; --new-symbols lets it act" in refused("epn", "--world.size", "5")
+    assert "this world has 5 and 25; its symbols are learned" in refused(
+        "mra", "--world.size", "5", "--new-symbols"
+    )
+    streets = refused("epn", "--world", "streetlearn", "--world.pool-size", "2")
+    assert streets.rstrip().endswith("this world has 3 and 60")
 
 
 def test_all_pretrained_agents_of_a_world_are_evaluated():

@@ -78,6 +78,7 @@ def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path)
     ("command", "message"),
     [
         ("evaluate --world streetlearn --world.city atlantis", "atlantis: no such city or file; there are"),
+        ("evaluate --world streetlearn --world.city=", "'': no such city or file; there are"),
         ("evaluate --world streetlearn --world.city a/b.gexf", "a/b.gexf: no such file"),
         ("evaluate --world streetlearn --world.city bad.gexf.gz", "bad.gexf.gz: the gzip file is truncated"),
         ("evaluate --world streetlearn --world.cities none", "none: no such directory of cities"),
