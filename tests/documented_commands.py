@@ -119,6 +119,7 @@ EXCLUDED = {
     "make docs": MAKE,
     "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train two small rungs",
     "make bench": "measures for an hour; that the target exists is tested below",
+    "pip install .": "installs; the tests run in what it installs",
     "pip install 'rapidtask[sweep]'": NETWORK,
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
@@ -154,18 +155,32 @@ def commands_of(text: str) -> list[str]:
 
 COLLECTED = list(dict.fromkeys(c for page in DOCUMENTS for c in commands_of(page.read_text("utf-8"))))
 RUN = [command for command in COLLECTED if command not in EXCLUDED]
-CODE = {
-    f"{page.relative_to(ROOT)}-{number}": code
-    for page in DOCUMENTS
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
-}
+NOTEBOOK = "docs/notebook.md"
+
+
+def code_of(page: Path) -> dict[str, str]:
+    """The Python code of a page, by a name for each piece; pieces of a notebook go on from one another."""
+    name = str(page.relative_to(ROOT))
+    pieces = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    if name == NOTEBOOK:
+        return {name: "".join(pieces)}
+    return {f"{name}-{number}": code for number, code in enumerate(pieces)}
+
+
+CODE = {name: code for page in DOCUMENTS for name, code in code_of(page).items()}
 RUN_CODE = {
     name: code
     for name, code in CODE.items()
     # Files of examples/ are run by test_examples.py; test_viewer.py also looks at what is made.
     if "--8<--" not in code and not name.startswith("docs/viewer.md")
 }
-SLOW_CODE = {"docs/views.md-0"}
+SLOW_CODE = {"docs/views.md-0", NOTEBOOK}
+SMALL_NOTEBOOK = {
+    'load_pretrained("epn-memory-planning")': 'load_agent("runs/x")',
+    "shown[30]": "shown[9]",
+    'MemoryPlanning-v0", show': 'MemoryPlanning-v0", size=2, episode_steps=12, show',
+}
+"""What is replaced in the notebook to run it quickly, with an agent that has learned nothing."""
 
 
 def small(command: str) -> str:

@@ -1,4 +1,4 @@
-"""One-Shot StreetLearn once more, slow and plain, from DOMAINS.md: networkx multigraphs, one state at a time.
+"""One-Shot StreetLearn once more, slow and plain, from docs/cities.md: networkx multigraphs, state by state.
 
 Written to be compared with the pooled worlds (`agree`): it shares no code with them.
 """

@@ -24,12 +24,14 @@ from documented_commands import (
     EXCLUDED,
     FOUND,
     NEEDS,
+    NOTEBOOK,
     ROOT,
     RUN,
     RUN_CODE,
     SLOW,
     SLOW_CODE,
     SMALL,
+    SMALL_NOTEBOOK,
     SMALL_WORLD,
     STANDS_FOR,
     small,
@@ -170,6 +172,20 @@ def test_python_code_runs(name, here, request):
     (code,) = variants(CODE[name])
     give(request, code, here)
     exec(compile(code, name, "exec"), {})
+
+
+def test_notebook_runs_with_a_small_agent(here, request, capsys):
+    code = CODE[NOTEBOOK]
+    for text, smaller in SMALL_NOTEBOOK.items():
+        assert text in code
+        code = code.replace(text, smaller)
+    give(request, code, here)
+    exec(compile(code, NOTEBOOK, "exec"), {})
+    first, *rows, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("goals in 12 steps")
+    for row in rows:
+        assert re.fullmatch(r"\d \w+ \d attends most to \d \w+ \d \(\d+%\)", row)
+    assert last.endswith("goals")
 
 
 def test_no_table_speaks_of_what_is_gone():

@@ -61,6 +61,20 @@ def test_shown_files_exist():
         assert (ROOT / path).exists(), path
 
 
+def test_reference_lists_every_public_name_where_it_is():
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    listed = set()
+    for path, members in re.findall(r"^::: (\S+)(?:\n    options: .*\[(.*)\])?", page, re.MULTILINE):
+        module, _, name = (path, "", "") if members else path.rpartition(".")
+        for member in members.split(", ") if members else [name]:
+            assert hasattr(importlib.import_module(module), member), f"{path}: {member}"
+            listed.add(member)
+    packages = [p.parent.relative_to(ROOT / "src") for p in (ROOT / "src").rglob("__init__.py")]
+    public = {n for p in packages for n in getattr(importlib.import_module(".".join(p.parts)), "__all__", ())}
+    assert len(public) > 40
+    assert public - listed == {"__version__"}
+
+
 def test_every_page_of_the_site_exists():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
     pages = re.findall(r"[\w-]+\.md", navigation)

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.envs.registration import register, registry
 
-if TYPE_CHECKING:
-    from rapidtask.pretrained import list_pretrained, load_pretrained
-    from rapidtask.runs.agent_files import load_agent
+if TYPE_CHECKING:  # each by its own name, which tells type checkers that it is public
+    from rapidtask.envs import make_environment as make_environment
+    from rapidtask.evaluation import evaluate as evaluate
+    from rapidtask.evaluation.play import play as play
+    from rapidtask.policies import make_policy as make_policy
+    from rapidtask.policies.learned import GymnasiumPolicy as GymnasiumPolicy
+    from rapidtask.policies.learned import make_learned_policy as make_learned_policy
+    from rapidtask.pretrained import list_pretrained as list_pretrained
+    from rapidtask.pretrained import load_pretrained as load_pretrained
+    from rapidtask.pretrained.load import fit_agent as fit_agent
+    from rapidtask.runs.agent_files import load_agent as load_agent
 
-__all__ = ["__version__", "list_pretrained", "load_agent", "load_pretrained"]
+_MODULES = {
+    "GymnasiumPolicy": "policies.learned",
+    "evaluate": "evaluation",
+    "fit_agent": "pretrained.load",
+    "list_pretrained": "pretrained",
+    "load_agent": "runs.agent_files",
+    "load_pretrained": "pretrained",
+    "make_environment": "envs",
+    "make_learned_policy": "policies.learned",
+    "make_policy": "policies",
+    "play": "evaluation.play",
+}
+"""Where the names of this package are; imported when they are asked for, as JAX takes a second."""
+
+__all__ = ["__version__", *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 __version__ = "0.1.0"
 
 # Gymnasium has no plugins: the import registers. Names only, so that it stays quick (no JAX).
@@ -25,12 +48,10 @@ for _id, _world in (("MemoryPlanning-v0", "memory-planning"), ("OneShotStreetLea
 
 
 def __getattr__(name: str) -> Any:
-    if name == "load_agent":  # needs JAX, which takes a second to import
-        from rapidtask.runs.agent_files import load_agent
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"rapidtask.{_MODULES[name]}"), name)
 
-        return load_agent
-    if name in ("list_pretrained", "load_pretrained"):
-        import rapidtask.pretrained
 
-        return getattr(rapidtask.pretrained, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return [*__all__]

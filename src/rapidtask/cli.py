@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-
-import tyro
+from collections.abc import Sequence
 
 import rapidtask
 from rapidtask.errors import InputError
 
 # Names are spelled out here and what a command needs is imported when it runs: help must not wait for JAX.
-DESCRIPTION = """Rapid task-solving in novel environments: worlds, agents, training, evaluation.
+DESCRIPTION = """usage: rapidtask COMMAND [OPTIONS]
+
+Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
 Commands that act in a world take --world NAME (memory-planning, streetlearn) and the world's own options as
 --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra) and --agent.OPTION in the same way.
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
-"""
+
+Commands (rapidtask COMMAND --help tells the options of each; rapidtask --version the version):"""
 
 COMMANDS: dict[str, str] = {
     "demo": "Show both domains: trained agents and reference policies, on a web page.",
@@ -38,9 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments == ["--version"]:
         print(f"rapidtask {rapidtask.__version__}")
         return
+    if arguments[:1] in (["--help"], ["-h"]):
+        # Not by tyro, which takes longer to import than all the rest.
+        print(DESCRIPTION, *(f"  {name:<12}{text}" for name, text in COMMANDS.items()), sep="\n")
+        return
     try:
         if not arguments or arguments[0] not in COMMANDS:
-            show_commands(arguments)
+            given = f"{arguments[0]} is no command" if arguments else "no command given"
+            raise InputError(f"{given}; first comes one of: {', '.join(COMMANDS)}, or --help")
         from rapidtask.commands.parsing import parse
         from rapidtask.runs.distributed import use_compilation_cache
 
@@ -60,16 +66,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def show_commands(arguments: Sequence[str]) -> None:
-    """Print help, or what is wrong with arguments that name no command, and exit."""
-
-    def documented(text: str) -> Callable[[], None]:
-        def command() -> None: ...
-
-        command.__doc__ = text
-        return command
-
-    commands = {name: documented(text) for name, text in COMMANDS.items()}
-    tyro.extras.subcommand_cli_from_dict(commands, prog="rapidtask", description=DESCRIPTION, args=arguments)

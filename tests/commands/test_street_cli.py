@@ -54,18 +54,40 @@ def test_a_city_by_file(capsys, tmp_path):
     )
     by_name = evaluate(capsys, "--policy", "oracle", "--world.city", "starcross", "--world.pool-size", "64")
     assert by_file["world"]["city"] == "town.gexf.gz"
+    (named,), (generated,) = by_file["sources"].items(), by_name["sources"].items()
+    assert (named[0], generated[0]) == ("town", "starcross")
+    assert len(named[1]) == len(generated[1]) == 16
     assert by_file["goals_per_episode"] == by_name["goals_per_episode"] > 20
+
+
+def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path):
+    def table(city):
+        save_city(generate_city(city), tmp_path / "cities" / "paris_se.gexf.gz")
+        arguments = "--world streetlearn --policy oracle --episodes 40 --world.pool-size 64"
+        main(["evaluate", *arguments.split()])
+        return [
+            line for line in capsys.readouterr().out.splitlines() if line.startswith("worlds of paris_se")
+        ]
+
+    (tmp_path / "cities").mkdir()
+    (one,), (other,) = table("starcross"), table("ringwall")
+    assert one != other
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("evaluate --world streetlearn --world.city atlantis", "atlantis: no such city or file; there are"),
+        ("evaluate --world streetlearn --world.city=", "'': no such city or file; there are"),
         ("evaluate --world streetlearn --world.city a/b.gexf", "a/b.gexf: no such file"),
         ("evaluate --world streetlearn --world.city bad.gexf.gz", "bad.gexf.gz: the gzip file is truncated"),
         ("evaluate --world streetlearn --world.cities none", "none: no such directory of cities"),
         ("evaluate --world streetlearn --world.city small.gexf", "small: 1 intersections, but"),
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
+        (
+            "evaluate --pretrained epn-streetlearn-pixels --world.pool-size 2",
+            "seinebank: no such frame store; `rapidtask cities render seinebank --out frames` makes it",
+        ),
         ("cities show atlantis", "atlantis: no such city or file"),
         ("cities show train", "train: stands for 12 cities; name one"),
         ("cities list --cities none", "none: no such directory of cities"),

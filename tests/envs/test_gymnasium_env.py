@@ -38,6 +38,22 @@ def test_check_env_has_nothing_to_warn_about():
     check_env(make(render_mode="rgb_array").unwrapped)
 
 
+def test_previous_action_and_reward_are_shown_if_asked_for():
+    check_env(make(show_previous=True, render_mode="ansi").unwrapped)
+    envs = make_vec(show_previous=True, per_step_reward=-0.25)
+    observation, _ = envs.reset(seed=0)
+    for step in range(9):  # the seventh begins another episode
+        assert observation in envs.observation_space
+        if step % 7 == 0:
+            assert not observation["previous_action"].any()
+            assert not observation["previous_reward"].any()
+        actions = np.array([step % 5, 4, 2])
+        observation, reward, *_ = envs.step(actions)
+        if step % 7 != 6:
+            np.testing.assert_array_equal(observation["previous_action"], np.eye(5)[actions])
+            np.testing.assert_array_equal(observation["previous_reward"][:, 0], reward)
+
+
 def test_import_registers_without_jax():
     code = f"import sys, gymnasium, rapidtask; gymnasium.spec({ID!r}); print('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

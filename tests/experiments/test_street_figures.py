@@ -57,6 +57,8 @@ def results(tmp_path_factory):
 def test_every_figure_is_written_with_its_table(results):
     out, made = results
     readme = (out / "README.md").read_text()
+    (city, checksum) = read_index(out)["oracle_share"]["sources"].popitem()
+    assert f"worlds of seed 3, {city} ({checksum}), " in readme
     assert list(made) == [figure.name for figure in streets.EXPERIMENT.figures] == list(read_index(out))
     assert {name: result.entry.missing for name, result in made.items() if result.entry.missing} == {}
     for name, result in made.items():

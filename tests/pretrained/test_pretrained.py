@@ -9,7 +9,7 @@ import rapidtask
 from fake_runs import write_run
 from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
-from rapidtask.envs import make_environment, street_options
+from rapidtask.envs import Environment, make_environment, street_options
 from rapidtask.errors import InputError
 from rapidtask.experiments.logged_runs import kind_label
 from rapidtask.pretrained import cards, list_pretrained, load_pretrained
@@ -18,6 +18,7 @@ from rapidtask.pretrained.load import fit_agent, parse_option
 from rapidtask.runs.agent_files import AGENT_FILE, save_agent
 from rapidtask.runs.checkpoint import named_arrays
 from rapidtask.runs.provenance import training_command
+from rapidtask.worlds import make_pool, make_world
 from tiny_training import LSTM, tiny_run
 
 
@@ -172,12 +173,16 @@ def test_options_that_weights_do_not_depend_on_can_change():
     with pytest.raises(InputError, match="epn has no option 'colour'"):
         fit_agent(agent, config, config.world.make(), colour=1)
     larger = make_environment("memory-planning", size=3, episode_steps=12)
-    with pytest.raises(InputError, match="made for 5 actions and 4 observations; this world has 5 and 9"):
+    fits = "made for 5 actions and 4 observations; this world has 5 and 9"
+    with pytest.raises(InputError, match=f"{fits}; --new-symbols lets it act there$"):
         fit_agent(agent, config, larger)
+    moves = make_pool(make_world([[1], [2], [3], [4], [0]]), shuffle_observations=True)
+    with pytest.raises(InputError, match="this world has 2 and 5$"):  # nor would new symbols help
+        fit_agent(agent, config, Environment(moves))
     grown, _ = fit_agent(agent, config, larger, new_symbols=True)
     assert grown.embed().table.shape[0] == 9
     learned = replace(config, agent=replace(config.agent, symbols="learned"))
-    with pytest.raises(InputError, match="made for 5 actions and 4 observations"):
+    with pytest.raises(InputError, match=f"{fits}; its symbols are learned"):
         fit_agent(learned.make_agent(), learned, larger, new_symbols=True)
 
 

@@ -86,14 +86,14 @@ def select_cities(name: str, directory: Directory = None) -> list[CityEntry]:
             chosen |= dict.fromkeys([entry for entry in group if entry.path is not None] or group)
         elif part in by_name:
             chosen[by_name[part]] = None
-        elif Path(part).exists():
+        elif part and Path(part).exists():
             own = city_name(Path(part))
             chosen[CityEntry(own, Path(part), own in HELD_OUT_REGIONS)] = None
         elif file_ending(Path(part)) is not None:
             raise CityError(f"{part}: no such file")
         else:
             known = ", ".join((TRAIN, HELD_OUT_GROUP, *by_name))
-            raise CityError(f"{part}: no such city or file; there are {known}")
+            raise CityError(f"{part or repr(part)}: no such city or file; there are {known}")
     return list(chosen)
 
 

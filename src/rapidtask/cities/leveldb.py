@@ -1,4 +1,4 @@
-"""The StreetLearn dataset: its street graph from a LevelDB, through plyvel (DOMAINS.md).
+"""The StreetLearn dataset: its street graph from a LevelDB, through plyvel.
 
 Its protocol buffers are read by hand: two dozen lines here, against a runtime and generated code.
 """

@@ -21,7 +21,7 @@ from rapidtask.experiments.grid import WORLD, Trajectory
 from rapidtask.experiments.report import Section, report_page
 from rapidtask.experiments.results import make_result
 from rapidtask.files import write_atomically
-from rapidtask.options import Count, check_options
+from rapidtask.options import Count, Seed, check_options
 from rapidtask.policies import POLICIES
 from rapidtask.runs.provenance import describe_commit, describe_machine, today
 
@@ -86,7 +86,7 @@ class Demo:
     """Folder for the report."""
     episodes: Count = 500
     """Episodes per agent and policy."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the worlds."""
 
     def run(self) -> None:

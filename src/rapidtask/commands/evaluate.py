@@ -99,8 +99,10 @@ class Evaluate(AgentOptions):
             raise InputError(f"--plot {self.plot}: expected a name that ends in {', '.join(PLOTS)}")
         environment, name = self.world.make(), domain_name(self.world)
         policies = self.policies(environment)
+        if self.plot is not None:  # a place that it cannot be written to is refused before anything is played
+            self.plot.parent.mkdir(parents=True, exist_ok=True)
         world = {"name": name, **asdict(self.world)}  # pyright: ignore[reportArgumentType]
-        scorer = Scorer(environment, self.episodes, self.seed, world)
+        scorer = Scorer(environment, self.episodes, self.seed, world, self.world.sources())
         all_scores: list[Scores] = []
         with Console(stderr=True).status("") as status:
             for position, (policy, acts) in enumerate(policies.items(), start=1):
@@ -112,7 +114,6 @@ class Evaluate(AgentOptions):
             from rapidtask.experiments.comparison import StepsToGoal, steps_rows
 
             drawing = StepsToGoal().plot([row for scores in all_scores for row in steps_rows(scores)])
-            self.plot.parent.mkdir(parents=True, exist_ok=True)
             drawing.savefig(self.plot, dpi=150)
         if self.json_output:
             results = [scores.to_json() for scores in all_scores]
@@ -123,7 +124,8 @@ class Evaluate(AgentOptions):
     def policies(self, environment: Environment) -> dict[str, Policy]:
         """The policies to evaluate, by the name to report: trained agents first."""
         learned = self.trained(environment, self.pretrained, self.checkpoint)
-        for flag, given in (("--greedy", self.greedy), ("--options", self.options)):
+        flags = {"--greedy": self.greedy, "--options": self.options, "--new-symbols": self.new_symbols}
+        for flag, given in flags.items():
             if given and not learned:
                 raise InputError(f"{flag} is about a trained agent; it needs a --checkpoint or --pretrained")
         names = (self.policy,) if self.policy else ()

@@ -17,7 +17,7 @@ from rapidtask.experiments import figure, grid, planner, streets
 from rapidtask.experiments.logged_runs import LoggedRun, read_runs
 from rapidtask.experiments.planner import ladder
 from rapidtask.experiments.results import keep_sweeps, make_results
-from rapidtask.options import Count, check_options
+from rapidtask.options import Count, Seed, check_options
 from rapidtask.runs.agent_files import CONFIG_FILE
 from rapidtask.runs.distributed import split_cpu
 from rapidtask.runs.run import RunOptions
@@ -45,7 +45,7 @@ class Figures:
     """Names of the figures to make; by default all."""
     episodes: Count = 2000
     """Episodes per evaluation."""
-    seed: int = 7
+    seed: Seed = 7
     """Seed of the evaluations' worlds."""
     frames: str | None = None
     """Directory of frame stores (`rapidtask cities render`), for street agents that see pixels."""
@@ -84,7 +84,7 @@ class Ladder:
     """Folder of the results."""
     episodes: Count = 2000
     """Episodes per evaluation."""
-    seed: int = 7
+    seed: Seed = 7
     """Seed of the evaluations' worlds."""
 
     def run(self) -> None:

@@ -9,6 +9,8 @@ Importing rapidtask registers the ids:
 
 - observation: `position` and `goal`, int32 one-hots of length V (`[B, V]` in the batch); uint8 frames
   `[84, 84, 3]` in street worlds with the option `frames`.
+- with the argument `show_previous=True` also what recurrent agents are given: `previous_action`, a one-hot
+  of length A (zeros at the start of an episode), and `previous_reward`, a float32 of shape `[1]`.
 - action: `Discrete(A)`; in the game up, down, left, right, collect; in streets forward, left, right (and
   collect by the release's rules).
 - reward: 1 for a completed task, else the option `per_step_reward`.
@@ -38,7 +40,7 @@ from rapidtask.envs.registry import make_environment
 from rapidtask.errors import InputError
 
 Observation = dict[str, Any]
-"""`position` and `goal`, int32 one-hots `[*B, V]` or uint8 frames `[*B, 84, 84, 3]`."""
+"""`position` and `goal`, int32 one-hots `[*B, V]` or uint8 frames `[*B, 84, 84, 3]`, and the rest."""
 
 METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
@@ -52,7 +54,14 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
 
     metadata: ClassVar[dict[str, Any]] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
-    def __init__(self, environment: Environment, num_envs: int = 1, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        *,
+        show_previous: bool = False,
+    ) -> None:
         """Wrap `num_envs` copies of an environment; `render_mode` is None, "ansi" or "rgb_array"."""
         if num_envs < 1:
             raise InputError(f"num_envs is {num_envs}, expected at least 1")
@@ -67,10 +76,16 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         self.environment = environment
         self.num_envs = num_envs
         self.render_mode = render_mode
+        self.show_previous = show_previous
         shape, dtype, high = observation_format(environment)
-        self.single_observation_space = spaces.Dict(
-            {name: spaces.Box(0, high, shape, dtype) for name in ("position", "goal")}
-        )
+        shown: dict[str, gym.Space] = {
+            name: spaces.Box(0, high, shape, dtype) for name in ("position", "goal")
+        }
+        if show_previous:
+            rewards = (0.0, 1.0, environment.episode.per_step_reward)
+            shown["previous_action"] = spaces.Box(0, 1, (environment.num_actions,), np.int32)
+            shown["previous_reward"] = spaces.Box(min(rewards), max(rewards), (1,), np.float32)
+        self.single_observation_space = spaces.Dict(shown)
         self.single_action_space = spaces.Discrete(environment.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -121,11 +136,16 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         return tuple(draw(self.episodes.scene(i)) for i in range(self.num_envs))
 
     def _shown(self) -> tuple[Observation, dict[str, Any]]:
-        assert self.episodes.timestep is not None
-        completed = np.array(self.episodes.timestep.completed)
+        timestep, observation = self.episodes.timestep, self.episodes.observe()
+        assert timestep is not None
+        completed = np.array(timestep.completed)
+        if self.show_previous:
+            taken = np.eye(self.environment.num_actions, dtype=np.int32)[timestep.action]
+            observation["previous_action"] = np.where(timestep.first[:, None], 0, taken)
+            observation["previous_reward"] = np.array(timestep.reward)[:, None]
         # Gymnasium's convention: `_name` tells which environments have the information `name`.
         info = {"completed": completed, "_completed": np.ones(self.num_envs, bool)}
-        return self.episodes.observe(), info
+        return observation, info
 
 
 class RapidTaskEnv(gym.Env[Observation, np.int64]):
@@ -133,11 +153,13 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
 
     metadata: ClassVar[dict[str, Any]] = METADATA
 
-    def __init__(self, environment: Environment, render_mode: str | None = None) -> None:
+    def __init__(
+        self, environment: Environment, render_mode: str | None = None, *, show_previous: bool = False
+    ) -> None:
         """Wrap an environment; `render_mode` is None, "ansi" or "rgb_array"."""
         self.environment = environment
         self.render_mode = render_mode
-        self.batch = RapidTaskVectorEnv(environment, 1, render_mode)
+        self.batch = RapidTaskVectorEnv(environment, 1, render_mode, show_previous=show_previous)
         self.observation_space = self.batch.single_observation_space
         self.action_space = self.batch.single_action_space
 
@@ -167,10 +189,12 @@ class RapidTaskEnv(gym.Env[Observation, np.int64]):
         return drawings[0]
 
 
-def make_env(world: str, render_mode: str | None = None, **options: Any) -> RapidTaskEnv:
+def make_env(
+    world: str, render_mode: str | None = None, *, show_previous: bool = False, **options: Any
+) -> RapidTaskEnv:
     """What `gymnasium.make` calls: the environment of a domain, with the fields of its options."""
     refuse_fork()
-    return RapidTaskEnv(make_environment(world, **options), render_mode)
+    return RapidTaskEnv(make_environment(world, **options), render_mode, show_previous=show_previous)
 
 
 def refuse_fork() -> None:
@@ -187,7 +211,13 @@ def refuse_fork() -> None:
 
 
 def make_vector_env(
-    world: str, num_envs: int = 1, render_mode: str | None = None, **options: Any
+    world: str,
+    num_envs: int = 1,
+    render_mode: str | None = None,
+    *,
+    show_previous: bool = False,
+    **options: Any,
 ) -> RapidTaskVectorEnv:
     """What `gymnasium.make_vec` calls: a batch, each environment in a world of its own."""
-    return RapidTaskVectorEnv(make_environment(world, **options), num_envs, render_mode)
+    environment = make_environment(world, **options)
+    return RapidTaskVectorEnv(environment, num_envs, render_mode, show_previous=show_previous)

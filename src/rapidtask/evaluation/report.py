@@ -32,7 +32,9 @@ def print_table(table: Table) -> None:
 def scores_table(all_scores: Sequence[Scores], title: str) -> Table:
     """One row per policy."""
     headings = ("policy", "goals", "last third", "of oracle", "steps to goal 1, 2…")
-    table = make_table(title, headings, "per episode, mean ± standard error")
+    sources = [f"{name} ({checksum})" for name, checksum in all_scores[0].sources.items()]
+    caption = "per episode, mean ± standard error" + (f"\nworlds of {', '.join(sources)}" if sources else "")
+    table = make_table(title, headings, caption)
     for scores in all_scores:
         steps = " ".join(f"{mean:.1f}" for mean in scores.steps_to_nth_goal[:NUM_GOALS_IN_TABLE])
         table.add_row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -38,6 +39,8 @@ class Scores:
     seed: int
     world: dict = field(default_factory=dict)
     """The world's name and options."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Checksums of what the worlds are made from, by name, such as cities: options do not tell all."""
 
     def to_json(self) -> dict:
         """The scores as one JSON object."""
@@ -56,6 +59,8 @@ class Scorer:
     """Seed of the worlds."""
     world: dict = field(default_factory=dict)
     """Description of the world to keep with the scores."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """What it is made from, to keep with them: `WorldOptions.sources`."""
 
     def __post_init__(self) -> None:
         if self.episodes < 1:
@@ -73,7 +78,8 @@ class Scorer:
     def __call__(self, name: str, policy: Policy) -> Scores:
         """Score a policy, which is to be reported by a name."""
         completed = self.oracle if name == "oracle" else self.completed(policy)
-        return score(name, completed, self.oracle, seed=self.seed, world=self.world)
+        about = {"seed": self.seed, "world": self.world, "sources": self.sources}
+        return score(name, completed, self.oracle, **about)
 
 
 def evaluate(
@@ -95,11 +101,9 @@ def score(
     policy: str,
     completed: Bool[np.ndarray, "T E"],
     oracle_completed: Bool[np.ndarray, "T E"],
-    *,
-    seed: int,
-    world: dict,
+    **about: Any,
 ) -> Scores:
-    """Score a policy's episodes against the oracle's in the same worlds."""
+    """Score a policy's episodes against the oracle's in the same worlds; `about` are further fields."""
     last_third = last_third_goals(completed)
     steps = [mean_and_stderr(intervals) for intervals in steps_between_goals(completed)]
     return Scores(
@@ -110,8 +114,7 @@ def score(
         [mean for mean, _ in steps],
         [stderr for _, stderr in steps],
         episodes=completed.shape[1],
-        seed=seed,
-        world=world,
+        **about,
     )
 
 

@@ -155,7 +155,7 @@ class Evaluations:
         """Scores against the oracle in the same worlds."""
         oracle = self.completed("oracle", self.world_of(name, world), self._episodes(name, episodes))
         completed = self.completed(name, world, episodes, **options)
-        return score(name, completed, oracle, seed=self.seed, world={})
+        return score(name, completed, oracle, seed=self.seed, sources=self.world.sources())
 
     def trace(self, name: str, episodes: int) -> Episodes:
         """Everything that happened in a few episodes."""

@@ -8,7 +8,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class Entry:
     date: str
     how: str = ""
     """How it was measured; results before 2026-11-17 leave it out if in episodes."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Checksums of what the worlds are made from, by name; earlier results leave them out."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def make_result(figure: Figure[Any], evaluations: Evaluations, command: str) -> 
         describe_commit(),
         today(),
         evaluations.how,
+        evaluations.world.sources(),
     )
     return Result(entry, rows, drawing)
 
@@ -161,9 +164,10 @@ def write_readme(title: str, order: Sequence[str], runs: Sequence[LoggedRun], ou
         how = entry.how or f"{entry.episodes} episodes per evaluation"
         lines += [f"![{entry.title}]({name}.png)", ""]
         lines += [f"{entry.caption} [Table]({name}.csv), [SVG]({name}.svg).", ""]
+        made_of = "".join(f", {name} ({checksum})" for name, checksum in entry.sources.items())
         lines += [
-            f"`{entry.command}`: {how}, worlds of seed {entry.seed}, {entry.seconds:.0f} s, {entry.date}, "
-            f"commit {entry.commit}, {entry.machine}.",
+            f"`{entry.command}`: {how}, worlds of seed {entry.seed}{made_of}, {entry.seconds:.0f} s, "
+            f"{entry.date}, commit {entry.commit}, {entry.machine}.",
             "",
         ]
     agents = {label: source for entry in index.values() for label, source in entry["agents"].items()}

@@ -53,13 +53,15 @@ def fit_agent(
         raise InputError(f"{name} has no option {unknown[0]!r}; known: {', '.join(sorted(known))}")
     here, trained = environment.spec, config.world.spec
     more_symbols = here.num_observations > trained.num_observations
-    can_grow = more_symbols and getattr(config.agent, "symbols", "learned") != "learned"
+    same_actions = here.num_actions == trained.num_actions
+    learned = getattr(config.agent, "symbols", "learned") == "learned"
+    hint = "its symbols are learned: it can know no others" if learned else "--new-symbols lets it act there"
     does_not_fit = InputError(
         f"{name}: the agent was made for {trained.num_actions} actions and {trained.num_observations} "
         f"observations; this world has {here.num_actions} and {here.num_observations}"
-        + ("; --new-symbols lets it act there" if can_grow and not new_symbols else "")
+        + (f"; {hint}" if more_symbols and same_actions else "")
     )
-    if here.num_actions != trained.num_actions or (more_symbols and not new_symbols):
+    if not same_actions or (more_symbols and not new_symbols):
         raise does_not_fit
     changed = dataclasses.replace(config, agent=dataclasses.replace(config.agent, **options))
     # A smaller world is met with the whole vocabulary of the training, and frames by those who learned them.

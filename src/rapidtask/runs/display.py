@@ -27,7 +27,7 @@ class RunDisplay:
         standard = isinstance(world, MemoryPlanning) and world == MemoryPlanning()
         self._references = REFERENCE_GOALS if standard else {}
         self._title = f"{agent_name(config.agent)}, recipe {config.recipe}, seed {config.seed}"
-        self._printed = float("-inf")
+        self._steps, self._printed = config.steps, float("-inf")
 
     def begin(self, live: Live) -> None:
         """Say what the run is doing before there is anything to show."""
@@ -41,7 +41,10 @@ class RunDisplay:
             for row in {"progress": bar, **self._numbers(progress)}.items():
                 table.add_row(*row)
             live.update(table, refresh=True)
-        elif progress.seconds - self._printed >= SECONDS_BETWEEN_LINES:
+        elif (
+            progress.seconds - self._printed >= SECONDS_BETWEEN_LINES
+            or progress.iteration == progress.trainer.num_iterations
+        ):
             self._printed = progress.seconds
             line = "  ".join(f"{name} {value}" for name, value in self._numbers(progress).items())
             live.console.print(line, soft_wrap=True)
@@ -54,8 +57,7 @@ class RunDisplay:
         done = progress.iteration * trainer.steps_per_iteration
         left = (trainer.num_iterations - progress.iteration) * trainer.steps_per_iteration
         numbers = {
-            # Of whole iterations: a few more than were asked for.
-            "steps": f"{done:,} of {done + left:,}",
+            "steps": f"{done:,} of {done + left:,}{self._more(done + left)}",
             "steps/s": f"{speed:,.0f}",
             "goals per episode": f"{goals:.2f}{self._against(goals)}",
             "time left": str(timedelta(seconds=round(left / speed))) if speed else "–",
@@ -66,6 +68,10 @@ class RunDisplay:
                 f"{progress.scores.oracle_share_last_third:.1%} of the oracle in the last third"
             )
         return numbers
+
+    def _more(self, steps: int) -> str:
+        """Why there are more steps than were asked for."""
+        return f" (--steps {self._steps} in whole iterations)" if steps != self._steps else ""
 
     def _against(self, goals: float) -> str:
         """The reference lines around a score."""

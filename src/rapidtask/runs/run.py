@@ -147,6 +147,7 @@ def _train(
     log = RunLog(folder, iteration if resume else None) if leads else None
     if leads:
         described = {"commit": describe_commit(), "machine": describe_machine()}
+        described |= {"evaluated_in": config.world.held_out().sources()}
         text = json.dumps(record_of_run | described, indent=2)
         write_atomically(folder / CONFIG_FILE, f"{text}\n".encode())
 

@@ -174,7 +174,8 @@ def graph_fingerprint(city: CityGraph) -> str:
 def read_info(path: Path) -> StoreInfo:
     """Read what a store holds, and check it."""
     if not path.is_dir():
-        raise FrameError(f"{path}: no such frame store")
+        made = f"`rapidtask cities render {path.name} --out {path.parent}` makes it"
+        raise FrameError(f"{path}: no such frame store; {made}")
     try:
         values = json.loads((path / INFO).read_text())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Neighbourhoods: which streets of a city one world is made of (DOMAINS.md, One-Shot StreetLearn).
+"""Neighbourhoods: which streets of a city one world is made of (docs/cities.md).
 
 Plain Python over lists precomputed once per city: a neighbourhood is a few dozen nodes, too few for NumPy to
 pay, and this way thousands are grown per second on one core.
@@ -30,7 +30,7 @@ class NeighbourhoodOptions:
     """Which neighbourhoods are sampled, and under which rules they are walked."""
 
     rules: Literal["paper", "release"] = "paper"
-    """The paper's rules, or those of the code its authors released (the table in DOMAINS.md)."""
+    """The paper's rules, or those of the code its authors released (docs/cities.md has a table)."""
     num_intersections: Count | None = None
     """Intersections (nodes of degree above 2) of a neighbourhood; by default 5 (paper) or 8 (release)."""
     keep_intermediate: bool = False
