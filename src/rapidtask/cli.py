@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not arguments or arguments[0] not in COMMANDS:
             show_commands(arguments)
         from rapidtask.commands.parsing import parse
-        from rapidtask.runs.distributed import use_compilation_cache
+        from rapidtask.runs.programs import use_compilation_cache
 
         command = parse(arguments)
         use_compilation_cache()
