@@ -30,6 +30,8 @@ def use_compilation_cache() -> None:
     They are where JAX is told to keep them (JAX_COMPILATION_CACHE_DIR), else in the user's cache, if it can
     be written; JAX_ENABLE_COMPILATION_CACHE=false keeps none.
     """
+    # Programs need not know the lines of code that they were made from.
+    jax.config.update("jax_traceback_in_locations_limit", 0)
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     with suppress(OSError, RuntimeError):  # no home, or one that is a file, is full or belongs to others
