@@ -19,8 +19,9 @@ from rich.table import Table
 
 from rapidtask.learning.config import FAST, epn_for
 from rapidtask.runs.config import RunConfig
-from rapidtask.runs.distributed import split_cpu, use_compilation_cache
+from rapidtask.runs.distributed import split_cpu
 from rapidtask.runs.logs import read_log
+from rapidtask.runs.programs import use_compilation_cache
 from rapidtask.runs.run import RunOptions, run
 
 SCORES = (5.0, 10.6, 17.0, 20.0, 23.0, 25.0, 27.0)

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             given = f"{arguments[0]} is no command" if arguments else "no command given"
             raise InputError(f"{given}; first comes one of: {', '.join(COMMANDS)}, or --help")
         from rapidtask.commands.parsing import parse
-        from rapidtask.runs.distributed import use_compilation_cache
+        from rapidtask.runs.programs import use_compilation_cache
 
         command = parse(arguments)
         use_compilation_cache()

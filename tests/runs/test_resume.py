@@ -1,22 +1,25 @@
 import json
 import os
-import random
+import re
+import shlex
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
+import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from rapidtask.cli import main
+from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
-from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS
-from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints
+from rapidtask.learning.config import FAST
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, load_agent
+from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints, named_arrays
 from rapidtask.runs.logs import read_log
+from rapidtask.runs.provenance import training_command
 from rapidtask.runs.run import run
 from tiny_training import OPTIONS, tiny_run
 
@@ -151,68 +154,52 @@ def test_what_cannot_be_evaluated_is_named(uninterrupted, capsys, arguments, sai
     assert said in capsys.readouterr().err
 
 
-TRAIN = [
-    *("train", "--world.size", "2", "--world.episode-steps", "12"),
-    *("--learning.num-envs", "8", "--learning.minibatch-size", "32", "--agent.width", "16"),
-    *("--agent.iterations", "1", "--run-options.checkpoint-every", "1", "--run-options.evaluate-every", "10"),
-    *("--run-options.evaluation-episodes", "8"),
-]
+def fine_tune(source: Path, folder: Path, *flags: str) -> Any:
+    return parse(["train", "--init-from", str(source), "--out", str(folder), *flags])
 
 
-def start_training(folder: Path, cache: Path, iterations: int, *flags: str) -> subprocess.Popen:
-    arguments = [*TRAIN, "--out", str(folder), "--steps", str(iterations * 8 * 13), *flags]
-    return subprocess.Popen(
-        [sys.executable, "-m", "rapidtask", *arguments],
-        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
+def test_a_run_starts_from_an_agent(uninterrupted, tmp_path):
+    command = fine_tune(uninterrupted, tmp_path, "--seed", "3")
+    assert (command.world, command.agent, command.learning) == (CONFIG.world, CONFIG.agent, FAST)
+    assert (
+        parse([*shlex.split(training_command(command.config()))[1:], "--out", "x"]).config()
+        == command.config()
     )
+    config = replace(command.config(), learning=CONFIG.learning, steps=CONFIG.steps)
+
+    def stop(progress):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    run(config, tmp_path, OPTIONS, start_from=command.initial_agent(), show=stop)
+    theirs = dict(named_arrays(load_agent(uninterrupted)[0]))
+    first = dict(named_arrays(load_agent(checkpoint_path(tmp_path / CHECKPOINTS, 0))[0]))
+    assert all(np.array_equal(theirs[name], first[name]) for name in theirs)
+    assert json.loads((tmp_path / "config.json").read_text())["init_from"] == str(uninterrupted)
+    # The run goes on without the agent that it started from.
+    resumed = parse(["train", "--resume", "--out", str(tmp_path)])
+    assert resumed.config() == config
+    assert resumed.initial_agent() is None
+    assert checkpoint_path(tmp_path / CHECKPOINTS, 1).exists()
 
 
-def wait_for_records(process: subprocess.Popen, folder: Path, number: int) -> None:
-    while process.poll() is None and len(read_log(folder / "log.jsonl")) < number:
-        time.sleep(0.01)
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--agent.width 32", "--agent.width 32: the agent of --init-from has 16"),
+        ("--agent lstm", "--agent lstm: the agent of --init-from has epn"),
+        ("--world.size 3", "this world has 5 and 9; --new-symbols lets it act there"),
+        ("--world streetlearn", "was made for 5 actions and 4 observations; this world has 3 and 60"),
+    ],
+)
+def test_an_agent_to_start_from_that_does_not_fit_is_refused(uninterrupted, tmp_path, flags, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        fine_tune(uninterrupted, tmp_path / "new", *flags.split()).initial_agent()
 
 
-@pytest.mark.slow
-def test_killed_many_times_a_run_ends_as_if_it_had_not_been(tmp_path):
-    iterations, kills = 150, 10
-    cache, whole, killed = (tmp_path / name for name in ("cache", "whole", "killed"))
-    process = start_training(whole, cache, iterations)
-    assert process.communicate()[0] is None
-    assert process.returncode == 0
-    chance = random.Random(1)
-    for kill in range(kills):
-        process = start_training(killed, cache, iterations, "--resume")
-        # Once before it has done anything, otherwise after a few iterations and at any point of the next.
-        if kill:
-            target = len(read_log(killed / "log.jsonl")) + chance.randrange(1, 12)
-            wait_for_records(process, killed, target)
-        time.sleep(chance.random() * 0.1)
-        process.send_signal(signal.SIGKILL)
-        _, errors = process.communicate()
-        assert process.returncode == -signal.SIGKILL, errors
-        assert "passing over" not in errors
-    assert 0 < len(read_log(killed / "log.jsonl")) < iterations
-    process = start_training(killed, cache, iterations, "--resume")
-    _, errors = process.communicate()
-    assert process.returncode == 0, errors
-    assert "passing over" not in errors
-    assert_same_run(killed, whole)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_write_a_checkpoint_and_say_how_to_go_on(tmp_path, number):
-    folder = tmp_path / "run"
-    process = start_training(folder, tmp_path / "cache", 100_000)
-    wait_for_records(process, folder, 2)
-    process.send_signal(number)
-    _, errors = process.communicate()
-    assert process.returncode == 128 + number, errors
-    newest = list_checkpoints(folder / CHECKPOINTS)[0]
-    assert newest == checkpoint_path(folder / CHECKPOINTS, len(read_log(folder / "log.jsonl")))
-    assert f"Checkpoint: {newest}" in errors
-    assert f"rapidtask {' '.join(TRAIN)} --out {folder} --steps" in errors
-    assert errors.rstrip().endswith("--resume")
+def test_an_agent_starts_from_a_smaller_world_or_by_its_name(uninterrupted, tmp_path):
+    larger = fine_tune(uninterrupted, tmp_path, "--world.size", "3", "--new-symbols")
+    assert larger.initial_agent().encoder().table.shape[0] == 9
+    assert "--new-symbols" in training_command(larger.config())
+    named = fine_tune(Path("epn-memory-planning"), tmp_path)
+    assert named.config().init_from == "epn-memory-planning"
+    assert named.initial_agent().config == named.agent

@@ -22,7 +22,7 @@ from rapidtask.agents.agent import where_first
 from rapidtask.envs.environment import TimeStep
 
 SLOT_BUCKET = 16
-"""Memories are planned over in the smallest bucket that holds their rows; buckets start as its multiples."""
+"""Memories are planned over in the smallest bucket that holds their rows; buckets are its multiples."""
 
 Result = TypeVar("Result")
 
@@ -134,14 +134,13 @@ def remember(memory: Memory, timestep: TimeStep, *, unique: bool, arrival: bool)
 
 
 def slot_buckets(num_slots: int) -> Sequence[int]:
-    """Numbers of slots that programs are compiled for: each at most 16 or a quarter larger than the last.
+    """Numbers of slots that programs are compiled for: each half as large again as the last, in whole 16s.
 
-    Programs take seconds to compile, and memories of every step may have thousands of slots.
+    Each takes seconds to compile, and memories of every step may have thousands of slots.
     """
     buckets = [SLOT_BUCKET]
     while buckets[-1] < num_slots:
-        power = 1 << (buckets[-1].bit_length() - 1)
-        buckets.append(buckets[-1] + max(SLOT_BUCKET, power // 4))
+        buckets.append(-(-buckets[-1] * 3 // (2 * SLOT_BUCKET)) * SLOT_BUCKET)
     return [*buckets[:-1], num_slots]
 
 

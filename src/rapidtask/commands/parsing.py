@@ -15,7 +15,7 @@ from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for, learning_for
-from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file
+from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file, read_run_config
 from rapidtask.runs.config import RunConfig, agent_name
 
 CHOICES: dict[str, Sequence[str]] = {
@@ -29,8 +29,8 @@ CHOICES: dict[str, Sequence[str]] = {
 def parse(arguments: Sequence[str]) -> Any:
     """The command that the first argument names, with the options of the others; its `run()` does the job."""
     name, started = arguments[0], None
-    if name == "train" and "--resume" in arguments:
-        started = config_of_folder(arguments)
+    if name == "train":
+        started = config_of_folder(arguments) if "--resume" in arguments else config_of_agent(arguments)
     (_, *rest), chosen = take_choices(arguments, started)
     world = DOMAINS[chosen["world"]]()
     is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
@@ -72,12 +72,28 @@ def command_class(name: str) -> type:
 
 def config_of_folder(arguments: Sequence[str]) -> RunConfig | None:
     """The configuration of the run in the folder that `--out` names, if there is one."""
-    joined = [argument.partition("=")[2] for argument in arguments if argument.startswith("--out=")]
-    apart = [value for flag, value in pairwise(arguments) if flag == "--out"]
-    for folder in (*joined, *apart):
+    for folder in values_of("--out", arguments):
         if (path := Path(folder) / CONFIG_FILE).is_file():
             return read_config_file(path)
     return None
+
+
+def config_of_agent(arguments: Sequence[str]) -> RunConfig | None:
+    """What a run that starts from the agent of `--init-from` has by default: its options and its world."""
+    for name in values_of("--init-from", arguments):
+        from rapidtask.pretrained.load import find_agent  # which others need not wait for
+
+        trained, (_, chosen) = read_run_config(find_agent(name)), take_choices(arguments)
+        learning = learning_for(chosen["recipe"], agent_name(trained.agent))
+        world = DOMAINS[chosen["world"]]() if values_of("--world", arguments) else trained.world
+        return RunConfig(world, trained.agent, learning, recipe=chosen["recipe"])  # pyright: ignore
+    return None
+
+
+def values_of(flag: str, arguments: Sequence[str]) -> list[str]:
+    """The values that a flag is given among the arguments."""
+    joined = [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{flag}=")]
+    return [*joined, *(value for name, value in pairwise(arguments) if name == flag)]
 
 
 def take_choices(

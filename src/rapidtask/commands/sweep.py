@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
+import tyro
 from rich.table import Table
 
 from rapidtask.commands.train import TrainingOptions
@@ -40,6 +41,8 @@ class Sweep(TrainingOptions):
     """Trials side by side, each in a process of its own."""
     storage: str | None = None
     """URL of a database, for several machines with the same --out; by default a file there."""
+    init_from: tyro.conf.Suppress[None] = None  # a space may hold options of the agent
+    new_symbols: tyro.conf.Suppress[bool] = False
     steps: Count = 300_000
     """Environment steps of each trial."""
     evaluation_episodes: Count = 500

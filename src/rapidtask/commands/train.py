@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
-from rapidtask.runs.agent_files import AGENT_FILE
-from rapidtask.runs.config import RunConfig
+from rapidtask.agents.agent import Agent
+from rapidtask.errors import InputError
+from rapidtask.pretrained.load import find_agent, fit_agent
+from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, load_agent
+from rapidtask.runs.checkpoint import list_checkpoints
+from rapidtask.runs.config import RunConfig, agent_name
 from rapidtask.runs.display import RunDisplay
 from rapidtask.runs.distributed import connect, split_cpu
 from rapidtask.runs.run import RunOptions, RunResult, run
@@ -48,7 +52,8 @@ class Train(TrainingOptions):
             connect(self.distributed)
         console = Console(stderr=True)
         try:
-            result = run_shown(self.config(), self.out, self.run_options, self.resume, console)
+            options, agent = self.run_options, self.initial_agent()
+            result = run_shown(self.config(), self.out, options, self.resume, console, agent)
         except (ValueError, RuntimeError) as error:
             if "Gloo" not in str(error):
                 raise
@@ -63,11 +68,25 @@ class Train(TrainingOptions):
             sys.exit(128 + result.stopped_by)
         print(f"Trained agent: {self.out / AGENT_FILE}")
 
+    def initial_agent(self) -> Agent | None:
+        """The agent to start from, if there is one; a run that is resumed has weights of its own."""
+        if self.init_from is None or (self.resume and list_checkpoints(self.out / CHECKPOINTS)):
+            return None
+        agent, config = load_agent(find_agent(self.init_from))
+        name, ours = agent_name(config.agent), {"name": agent_name(self.agent), **asdict(self.agent)}
+        for option, theirs in {"name": name, **asdict(config.agent)}.items():
+            if ours.get(option) != theirs:
+                flag = "--agent" if option == "name" else f"--agent.{option.replace('_', '-')}"
+                raise InputError(f"{flag} {ours.get(option)}: the agent of --init-from has {theirs}")
+        return fit_agent(agent, config, self.world, new_symbols=self.new_symbols)[0]
 
-def run_shown(config: RunConfig, out: Path, options: RunOptions, resume: bool, console: Console) -> RunResult:
-    """Run a training and show how far it is."""
+
+def run_shown(
+    config: RunConfig, out: Path, options: RunOptions, resume: bool, console: Console, agent: Agent | None
+) -> RunResult:
+    """Run a training, with fresh weights or those of an agent, and show how far it is."""
     display = RunDisplay(config)
     # The last of what it shows stays.
     with Live(console=console, refresh_per_second=4) as live:
         begin, show = partial(display.begin, live), partial(display.show, live=live)
-        return run(config, out, options, resume=resume, begin=begin, show=show)
+        return run(config, out, options, resume=resume, start_from=agent, begin=begin, show=show)

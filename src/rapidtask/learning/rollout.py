@@ -74,22 +74,23 @@ def collect(environment: Environment, agent: Agent, actors: Actors, num_steps: i
     frame_ids = environment.frames_of(actors.env_states)
     embeddings = embed_table(agent, environment, frame_ids)
 
-    def act(actors: Actors, _: None):
+    def act(actors: Actors, t: Int[Array, ""]):
         output, agent_state = agent.step(actors.agent_state, actors.timestep, embeddings)
         keys = jax.vmap(jax.random.fold_in)(actors.keys, actors.steps)
         action = jax.vmap(jax.random.categorical)(keys, output.logits).astype(jnp.int32)
         log_probability = log_probability_of(output.logits, action)
         env_states, timestep = environment.step_batch(actors.env_states, action)
         new = Actors(env_states, timestep, agent_state, actors.keys, actors.steps + 1)
+        new = jax.tree.map(lambda new, old: jnp.where(t < num_steps, new, old), new, actors)
         return new, (actors.timestep, action, log_probability, output.value)
 
     start = actors.agent_state
-    actors, (timesteps, actions, log_probability, values) = jax.lax.scan(act, actors, length=num_steps)
-    bootstrap, _ = agent.step(actors.agent_state, actors.timestep, embeddings)
-    append = lambda past, last: jnp.concatenate([past, last[None]])  # noqa: E731
-    timesteps = jax.tree.map(append, timesteps, actors.timestep)
-    values = append(values, bootstrap.value)
-    return Rollout(timesteps, actions, log_probability, values, start, frame_ids), actors
+    # What the last action led to is acted on as well, without effect, for its baseline: in the same loop, as
+    # the agent's programs take long to compile.
+    actors, (timesteps, actions, log_probability, values) = jax.lax.scan(
+        act, actors, jnp.arange(num_steps + 1)
+    )
+    return Rollout(timesteps, actions[:-1], log_probability[:-1], values, start, frame_ids), actors
 
 
 def embed_table(agent: Agent, environment: Environment, frame_ids: Int[Array, "B V"] | None) -> Embeddings:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from rapidtask.agents.agent import Agent
-from rapidtask.envs.environment import Environment
+from rapidtask.envs.environment import Environment, WorldOptions
 from rapidtask.errors import InputError
 from rapidtask.pretrained.cards import find_pretrained
 from rapidtask.runs.agent_files import load_agent
@@ -29,8 +29,18 @@ def load_pretrained(
     return load_agent(find_pretrained(name, folder), episode_steps=episode_steps)
 
 
+def find_agent(name: str) -> Path:
+    """A trained agent by its file, a checkpoint or the folder of its run, or else by its pretrained name."""
+    return Path(name) if Path(name).exists() else find_pretrained(name)
+
+
 def fit_agent(
-    agent: Agent, config: RunConfig, environment: Environment, *, new_symbols: bool = False, **options: Any
+    agent: Agent,
+    config: RunConfig,
+    environment: Environment | WorldOptions,
+    *,
+    new_symbols: bool = False,
+    **options: Any,
 ) -> tuple[Agent, RunConfig]:
     """The same weights in an agent for another environment, or with other options.
 
@@ -40,7 +50,7 @@ def fit_agent(
     Args:
         agent: the trained agent.
         config: the configuration of its training.
-        environment: where it is to act.
+        environment: where it is to act, or the options of that.
         new_symbols: allow a world with symbols that the agent has never met in training.
         **options: options of the agent to change.
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import tyro
@@ -62,6 +62,11 @@ class RunConfig:
     """Seed of weights, worlds and actions (and of the search, in a sweep)."""
     steps: Count = 1_000_000
     """Environment steps of a whole run."""
+    init_from: str | None = None
+    """Start from the weights of an agent (a run's folder, an agent file or a pretrained agent's name), whose
+    options are then the agent's, instead of fresh ones."""
+    new_symbols: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Allow a world with more symbols than the agent of --init-from met; only fixed symbols can grow."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -71,6 +76,8 @@ class RunConfig:
         data = asdict(self)
         data["world"] = {"name": domain_name(self.world), **data["world"]}
         data["agent"] = {"name": agent_name(self.agent), **data["agent"]}
+        if self.init_from is None:
+            del data["init_from"], data["new_symbols"]
         return {"version": rapidtask.__version__, **data}
 
     def make_agent(self, *, episode_steps: int | None = None) -> Agent:
@@ -102,6 +109,8 @@ def run_config_from_json(data: dict) -> RunConfig:
         recipe=data.get("recipe", "fast"),
         seed=data.get("seed", 0),
         steps=data.get("steps", 1),
+        init_from=data.get("init_from"),
+        new_symbols=data.get("new_symbols", False),
     )
 
 

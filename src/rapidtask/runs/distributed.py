@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from pathlib import Path
 
 import jax
 
@@ -56,15 +55,3 @@ def parse(spelled: str) -> tuple[str, int, int]:
     if process >= count:
         raise InputError(f"--distributed: process_id {process} is not below num_processes {count}")
     return address, process, count
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs between runs, so that a command waits for the compiler only once.
-
-    They are where JAX is told to keep them (JAX_COMPILATION_CACHE_DIR), else in the user's cache.
-    """
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rapidtask" / "xla"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

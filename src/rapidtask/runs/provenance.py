@@ -52,6 +52,8 @@ def training_command(config: RunConfig) -> str:
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)
     words += _flags("learning", config.learning, learning_for(recipe, name))
+    if config.init_from is not None:
+        words += ["--init-from", config.init_from, *(["--new-symbols"] if config.new_symbols else [])]
     return shlex.join([*words, "--steps", str(config.steps), "--seed", str(config.seed)])
 
 

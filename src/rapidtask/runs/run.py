@@ -19,6 +19,7 @@ from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, Sharding
 from jaxtyping import Array
 
+from rapidtask.agents.agent import Agent
 from rapidtask.errors import InputError
 from rapidtask.evaluation.scores import Scorer, Scores
 from rapidtask.files import lock_folder, write_atomically
@@ -27,10 +28,12 @@ from rapidtask.options import Count, CountOrZero, check_options
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, CONFIG_FILE, save_agent
 from rapidtask.runs.checkpoint import (
+    Tree,
     checkpoint_path,
     is_key,
     keep_latest,
     list_checkpoints,
+    named_arrays,
     read_latest,
     restore,
     save_checkpoint,
@@ -105,13 +108,15 @@ def run(
     options: RunOptions,
     *,
     resume: bool = False,
+    start_from: Agent | None = None,
     begin: Callable[[], None] = lambda: None,
     show: Callable[[Progress], None] = lambda progress: None,
 ) -> RunResult:
     """Train, from the start or from the newest whole checkpoint, until the configured steps or a signal.
 
     SIGINT and SIGTERM end the run after the iteration under way, with a checkpoint. One process at a time
-    may write into the folder. `begin` is called before the first iteration, which is compiled.
+    may write into the folder. `begin` is called before the first iteration, which is compiled. Weights to
+    `start_from` are the run's first checkpoint: whoever resumes it does not need them again.
     """
     if not resume and list_checkpoints(folder / CHECKPOINTS):
         raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
@@ -123,7 +128,7 @@ def run(
             # Only now: what is refused leaves no folder behind.
             with lock_folder(folder) if jax.process_index() == 0 else nullcontext():
                 begin()
-                return _train(config, folder, options, resume, show, signals, worlds, trainer)
+                return _train(config, folder, options, resume, start_from, show, signals, worlds, trainer)
     finally:
         forget_programs()
 
@@ -133,6 +138,7 @@ def _train(
     folder: Path,
     options: RunOptions,
     resume: bool,
+    start_from: Agent | None,
     show: Callable[[Progress], None],
     signals: list[int],
     worlds: TrainingWorlds,
@@ -140,6 +146,8 @@ def _train(
 ) -> RunResult:
     checkpoints, leads = folder / CHECKPOINTS, jax.process_index() == 0
     state = trainer.init(worlds.environment)
+    if start_from is not None:
+        state = _with_weights(state, start_from, trainer)
     record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
     if resume:
         state = _resumed(state, trainer, record_of_run, checkpoints)
@@ -157,6 +165,8 @@ def _train(
     before = log.seconds if log is not None else 0.0
     first, seconds = iteration, before
     with closing(log) if log is not None else nullcontext():
+        if start_from is not None and iteration == 0:
+            _save(state, record_of_run, checkpoints, 0, options.keep, log)
         while iteration < trainer.num_iterations and not (stopped_by := _agreed(signals)):
             began = time.perf_counter()
             state = worlds.enter(state, iteration, trainer)
@@ -215,11 +225,22 @@ def _resumed(state: TrainState, trainer: Trainer, ours: dict[str, Any], checkpoi
         return state  # Killed before its first checkpoint: the run starts over.
     tensors, theirs, path = found
     check_same_run(ours, theirs, path)
-    restored = restore(state, tensors, path)
-    if trainer.mesh is None:
-        return restored
-    dynamic, static = eqx.partition(restored, eqx.is_array)
-    return eqx.combine(jax.tree.map(_spread, dynamic, trainer.shardings(state)), static)
+    return _place(restore(state, tensors, path), trainer.shardings(state) if trainer.mesh else None)
+
+
+def _with_weights(state: TrainState, agent: Agent, trainer: Trainer) -> TrainState:
+    tensors = {name: np.asarray(array) for name, array in named_arrays(agent)}
+    restored = restore(state.learner.agent, tensors, Path("--init-from"))
+    shardings = trainer.shardings(state).learner.agent if trainer.mesh else None
+    return eqx.tree_at(lambda s: s.learner.agent, state, _place(restored, shardings))
+
+
+def _place(tree: Tree, shardings: Any) -> Tree:
+    """Spread arrays that every process holds whole over the devices of a run, if it has several."""
+    if shardings is None:
+        return tree
+    dynamic, static = eqx.partition(tree, eqx.is_array)
+    return eqx.combine(jax.tree.map(_spread, dynamic, shardings), static)
 
 
 def _spread(leaf: Array, sharding: NamedSharding) -> Array:

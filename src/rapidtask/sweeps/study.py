@@ -23,8 +23,9 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from rapidtask.errors import InputError
 from rapidtask.runs.config import RunConfig, dotted
-from rapidtask.runs.distributed import split_cpu, use_compilation_cache
+from rapidtask.runs.distributed import split_cpu
 from rapidtask.runs.logs import read_log
+from rapidtask.runs.programs import use_compilation_cache
 from rapidtask.runs.run import Progress, RunOptions, run
 from rapidtask.runs.signals import collect_signals
 from rapidtask.sweeps.space import Interval, Space, with_point
