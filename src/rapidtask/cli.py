@@ -14,8 +14,9 @@ from rapidtask.errors import InputError
 # Names are spelled out here and what a command needs is imported when it runs: help must not wait for JAX.
 DESCRIPTION = """Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
-Commands that act in a world take --world NAME (memory-planning, streetlearn) and the world's own options as
---world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra) and --agent.OPTION in the same way.
+Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, or MODULE:CLASS of your
+own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra) and
+--agent.OPTION in the same way.
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 """
 

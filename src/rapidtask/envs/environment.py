@@ -247,6 +247,10 @@ class WorldOptions(EpisodeOptions, ABC):
         """The same options for worlds that are kept for evaluation: the same worlds, where none need be."""
         return self
 
+    def sources(self) -> dict[str, str]:
+        """Checksums of what the worlds are made from, by name: a run goes on only with the same."""
+        return {}
+
 
 def _below(bits: Array, limit: Array) -> Array:
     """Map 32 random bits to 0..limit-1; the bias is limit / 2³², far below any measurement here."""

@@ -92,6 +92,10 @@ class StreetLearn(WorldOptions):
         """The same options in the held-out city."""
         return replace(self, city=HELD_OUT_GROUP)
 
+    def sources(self) -> dict[str, str]:
+        """Checksums of the streets of the cities."""
+        return {city.name: city.checksum for city in load_cities(self.city, self.cities)}
+
 
 @lru_cache(maxsize=8)
 def _sample(options: StreetLearn, cities: tuple[CityGraph, ...]) -> StreetPool:

@@ -140,7 +140,7 @@ def _train(
 ) -> RunResult:
     checkpoints, leads = folder / CHECKPOINTS, jax.process_index() == 0
     state = trainer.init(worlds.environment)
-    record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
+    record_of_run = config.to_json() | {"made_with": made_with(config.world)}
     if resume:
         state = _resumed(state, trainer, record_of_run, checkpoints)
     iteration = int(fetch(state.iteration))
