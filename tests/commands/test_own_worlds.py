@@ -133,7 +133,7 @@ def test_a_run_goes_on_only_with_the_worlds_it_began_with(here, words, file):
     with (here / file).open("a") as changed:
         changed.write("\n0 6\n" if file.endswith("edgelist") else "\n")
     now = config.to_json() | {"made_with": made_with(config.world)}
-    with pytest.raises(InputError, match="other worlds than those found now: .* differs"):
+    with pytest.raises(InputError, match=r"other worlds than those found now: .* differs"):
         check_same_run(now, began, here)
 
 
