@@ -104,7 +104,7 @@ def test_help_names_the_flags_that_decide_on_others_and_hides_those(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     short = capsys.readouterr().out
-    for flag in ("--world {memory-planning,streetlearn}", "--agent {epn,", "--recipe {fast,", "--out"):
+    for flag in ("--world {memory-planning,streetlearn,graphs,", "--agent {epn,", "--recipe {fast,", "--out"):
         assert flag in short
     assert "--learning." not in short
     with pytest.raises(SystemExit):
