@@ -1,53 +1,53 @@
-"""Your own environment: a graph becomes an RTS world, an agent is trained in it and evaluated."""
+"""Worlds of your own: metro maps of many sizes, a new one in every episode."""
 
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import networkx as nx
+import numpy as np
 
 from rapidtask.envs import EnvironmentSpec, WorldOptions
-from rapidtask.envs.registry import DOMAINS
-from rapidtask.evaluation import evaluate
-from rapidtask.learning.config import epn_for
-from rapidtask.policies import make_policy
-from rapidtask.policies.learned import make_learned_policy
-from rapidtask.runs.agent_files import load_agent
-from rapidtask.runs.config import RunConfig
-from rapidtask.runs.run import RunOptions, run
 from rapidtask.worlds import WorldPool, make_pool, world_from_graph
+
+MOVES = 3
+"""Most neighbours of a station."""
 
 
 @dataclass(frozen=True)
 class Metro(WorldOptions):
-    """Stations on two lines that cross; in every episode they have new names."""
+    """Metro maps: a ring of stations, and lines across it."""
 
-    episode_steps: int = 60
-    stations: int = 12
+    smallest: int = 6
+    """Fewest stations of a map."""
+    largest: int = 14
+    """Most stations of a map."""
+    num_maps: int = 500
+    """Maps to draw, of which each episode has one."""
+    seed: int = 0
+    """Seed of the maps."""
 
     @property
     def spec(self) -> EnvironmentSpec:
-        # A name for each station; up to three neighbours to go to, and collect.
-        return EnvironmentSpec(self.stations, num_actions=4, episode_steps=self.episode_steps)
+        """A symbol for each station of the largest map; the moves, and collect."""
+        return EnvironmentSpec(self.largest, MOVES + 1, self.episode_steps)
 
     def sample(self) -> WorldPool:
-        graph = nx.cycle_graph(self.stations)
-        graph.add_edges_from([(0, self.stations // 2), (self.stations // 4, 3 * self.stations // 4)])
-        world, _ = world_from_graph(graph)
-        return make_pool(world, shuffle_observations=True)
+        """The maps; in every episode the stations have other symbols."""
+        generator = np.random.default_rng(self.seed)
+        maps = [
+            draw_map(int(n), generator)
+            for n in generator.integers(self.smallest, self.largest, self.num_maps, endpoint=True)
+        ]
+        worlds = [world_from_graph(map, num_moves=MOVES, num_slots=self.largest) for map in maps]
+        return make_pool(worlds, shuffle_observations=True)
+
+    def held_out(self) -> "Metro":
+        """Other maps: agents are evaluated in these."""
+        return replace(self, seed=self.seed + 1)
 
 
-def main(folder: Path, steps: int) -> None:
-    """Train for so many steps, keep the run in the folder, print goals per episode."""
-    DOMAINS["metro"] = Metro  # its name in the files of runs
-    run(RunConfig(world=Metro(), agent=epn_for("fast"), steps=steps), folder, RunOptions())
-    agent, config = load_agent(folder)
-    environment = config.world.make()
-    policies = {"epn": make_learned_policy(agent, environment)}
-    policies |= {name: make_policy(name, environment) for name in ("edges", "oracle")}
-    for scores in evaluate(environment, policies, episodes=100):
-        print(f"{scores.policy}: {scores.goals_per_episode:.1f} goals per episode")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200_000)
+def draw_map(num_stations: int, generator: np.random.Generator) -> nx.Graph:
+    """A ring with a line across it from every other station, at most."""
+    graph = nx.cycle_graph(num_stations)
+    ends = generator.permutation(num_stations)[: num_stations // 4 * 2].tolist()
+    graph.add_edges_from(zip(ends[::2], ends[1::2], strict=True))
+    return nx.relabel_nodes(graph, "station {}".format)

@@ -12,7 +12,9 @@ import pytest
 from rapidtask.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name != "quickstart.md")
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+"""The quickstart is run as a whole, by test_quickstart.py."""
 PROGRAMS = ("rapidtask", "python", "pytest", "make", "pip", "srun", "gcloud")
 
 TRAINING = (
@@ -66,6 +68,13 @@ FOUND = {
     "--world.frames frames": {"cities": "cities", "frames": "frames"},
     "frames/paris_se": {"cities": "cities", "frames": "frames"},
     'load_agent("runs/x")': {"runs/x": "run"},
+    "--world.files maps": {"maps": "maps"},
+    "--checkpoint runs/maps": {"maps": "maps", "runs/maps": "maps_run"},
+    "--world.files other.graphml": {"other.graphml": "maps/line.graphml"},
+    "own_world:Metro": {"own_world.py": "examples/own_world.py"},
+    "runs/metro": {"own_world.py": "examples/own_world.py"},
+    "--checkpoint runs/metro": {"runs/metro": "metro_run"},
+    "--resume --out runs/metro": {"runs/metro": "metro_stopped"},
 }
 """What a reader has in the folder, by what stands in the command or code: its name there, and the fixture
 of tests/test_docs_commands.py (and a path in it) that it is copied from."""
@@ -87,6 +96,9 @@ SLOW = {
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz"
     " --pretrained epn-streetlearn-symbols --episodes 500 --json",
     "rapidtask evaluate --world streetlearn --world.frames frames --policy edges",
+    "rapidtask evaluate --checkpoint runs/maps --world.files other.graphml",
+    "rapidtask evaluate --world graphs --world.files maps --policy all",
+    "rapidtask evaluate --world own_world:Metro --policy all",
     "rapidtask sweep --out sweeps/a --trials 32 --workers 2 --steps 300000",
     "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes --prune",
     "rapidtask sweep --out sweeps/s --space learning.learning_rate=1e-3:1e-2 learning.optimiser=adam,muon",
@@ -94,10 +106,16 @@ SLOW = {
     " rapidtask train --out runs/x --distributed localhost:1234,1,2",
     "rapidtask train --out runs/x --learning.num-envs 512 --learning.minibatch-size 2048",
     "rapidtask train --steps 1000000 --seed 0 --out runs/x",
+    "rapidtask train --resume --out runs/metro",
+    "rapidtask train --world graphs --world.files maps --out runs/maps",
+    "rapidtask train --world graphs --world.files maps --world.held-out-files 'maps/*.gexf' --out runs/maps",
     "rapidtask train --world memory-planning --agent epn --recipe fast --out runs/x",
     "rapidtask train --world memory-planning --agent epn --recipe fast --out runs/x --resume",
+    "rapidtask train --world own_world:Metro --world.largest 20 --out runs/metro",
     "rapidtask train --world streetlearn --out runs/x",
     "rapidtask train --world streetlearn --world.frames frames --agent epn --out runs/pixels",
+    "rapidtask watch --checkpoint runs/maps",
+    "rapidtask watch --checkpoint runs/metro",
     "rapidtask watch --checkpoint runs/x",
     "rapidtask watch --checkpoint runs/x --seed 3",
     "rapidtask watch --pretrained epn-memory-planning",
@@ -124,7 +142,6 @@ EXCLUDED = {
     'pip install -U "jax[cuda12]"': "needs a GPU and a network",
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
     "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
-    "python examples/own_world.py runs/metro": "run by tests/test_examples.py",
     "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
     "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",

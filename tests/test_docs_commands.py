@@ -15,6 +15,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from documented_commands import (
@@ -40,7 +41,8 @@ from documented_commands import (
 from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
-from rapidtask.envs.street_options import StreetLearn
+from rapidtask.envs import Graphs, StreetLearn
+from rapidtask.envs.registry import find_domain
 from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints
 from street_runs import write_cities
 from tiny_training import tiny_run
@@ -79,13 +81,48 @@ def street_run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
+    return stop(tmp_path_factory.mktemp("stopped") / "x", "--world memory-planning --agent epn --recipe fast")
+
+
+@pytest.fixture(scope="module")
+def metro_stopped(tmp_path_factory):
+    return stop(tmp_path_factory.mktemp("metro_stopped") / "x", "--world own_world:Metro --world.largest 20")
+
+
+def stop(folder, options: str) -> Path:
     """The folder of a run of two iterations, as if killed before the second was saved."""
-    folder = tmp_path_factory.mktemp("stopped") / "x"
-    command = small(f"rapidtask train --world memory-planning --agent epn --recipe fast --out {folder}")
-    main(shlex.split(command)[1:])
+    main(shlex.split(small(f"rapidtask train {options} --out {folder}"))[1:])
     (folder / "agent.safetensors").unlink()
     list_checkpoints(folder / "checkpoints")[-1].unlink()
     return folder
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return ROOT / "examples"
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    """Graphs of two sizes."""
+    folder = tmp_path_factory.mktemp("maps")
+    nx.write_gexf(nx.cycle_graph(4), folder / "ring.gexf")
+    nx.write_graphml(nx.path_graph(3), folder / "line.graphml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def maps_run(maps, tmp_path_factory):
+    """The folder of a run in them."""
+    config = replace(tiny_run(), world=replace(Graphs(files=(str(maps),)), files=("maps",), episode_steps=12))
+    return write_run(tmp_path_factory.mktemp("maps_run") / "maps", config)
+
+
+@pytest.fixture(scope="module")
+def metro_run(tmp_path_factory):
+    """The folder of a run in the example's worlds, whose file is in the current folder."""
+    config = replace(tiny_run(), world=find_domain("own_world:Metro")(episode_steps=12))
+    return write_run(tmp_path_factory.mktemp("metro_run") / "metro", config)
 
 
 def give(request, text: str, folder: Path) -> None:
@@ -107,6 +144,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     monkeypatch.setattr("webbrowser.open", lambda address: True)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     return tmp_path
 
 

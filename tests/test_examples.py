@@ -1,16 +1,12 @@
 """The scripts in examples/ do what they say, and the pages of the site are there."""
 
 import importlib.util
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from rapidtask.envs.registry import DOMAINS
 from rapidtask.errors import InputError
-from rapidtask.runs.config import RunConfig
-from tiny_training import EPN, LEARNING
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples"
@@ -29,24 +25,12 @@ def test_gymnasium_loop_collects_goals():
     assert min(rewards) > 3
 
 
-def test_own_world_tells_its_shape():
-    world = load("own_world").Metro(episode_steps=7)
-    assert world.spec == world.make().spec
-
-
-@pytest.mark.slow  # compiles a whole training
-def test_own_world_is_trained_and_evaluated(tmp_path, capsys, monkeypatch):
-    example = load("own_world")
-    monkeypatch.setattr(example, "epn_for", lambda recipe: EPN)
-    monkeypatch.setattr(example, "RunConfig", lambda **options: RunConfig(**options, learning=LEARNING))
-    monkeypatch.setitem(DOMAINS, "metro", example.Metro)
-    example.main(tmp_path / "run", 2 * LEARNING.num_envs * 61)
-    lines = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
-    goals = {name: float(text.split()[0]) for name, text in lines.items()}
-    assert list(goals) == ["epn", "edges", "oracle"]
-    assert goals["oracle"] > goals["edges"] > goals["epn"]
-    saved = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
-    assert saved["world"]["name"] == "metro"
+def test_own_world_tells_its_shape_and_keeps_maps_for_evaluation():
+    world = load("own_world").Metro(num_maps=5)
+    environment, held_out = world.make(), world.held_out().make()
+    assert world.spec == environment.spec == held_out.spec
+    assert (environment.pool.worlds.next_state != held_out.pool.worlds.next_state).any()
+    assert len(set(environment.pool.worlds.num_states.tolist())) > 1
 
 
 def test_pretrained_example_names_an_agent_that_is_not_there():

@@ -103,7 +103,7 @@ def test_help_names_the_flags_that_decide_on_others_and_hides_those(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     short = capsys.readouterr().out
-    for flag in ("--world {memory-planning,streetlearn}", "--agent {epn,", "--recipe {fast,", "--out"):
+    for flag in ("--world {memory-planning,streetlearn,graphs,", "--agent {epn,", "--recipe {fast,", "--out"):
         assert flag in short
     assert "--learning." not in short
     with pytest.raises(SystemExit):
@@ -132,17 +132,6 @@ def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(
     monkeypatch.setattr("rapidtask.evaluation.scores.play", None)  # nothing is played
     monkeypatch.setattr("rapidtask.experiments.evaluations.play", None)
     assert said in fail(capsys, *command.split())
-
-
-def refused(agent, *world):
-        return fail(capsys, "evaluate", "--pretrained", f"{agent}-memory-planning", *world)
-
-    assert "this world has 5 and 25; --new-symbols lets it act" in refused("epn", "--world.size", "5")
-    assert "this world has 5 and 25; its symbols are learned" in refused(
-        "mra", "--world.size", "5", "--new-symbols"
-    )
-    streets = refused("epn", "--world", "streetlearn", "--world.pool-size", "2")
-    assert streets.rstrip().endswith("this world has 3 and 60")
 
 
 def test_all_pretrained_agents_of_a_world_are_evaluated():

@@ -89,7 +89,7 @@ def test_runs_of_nothing_are_refused(options):
 
 
 def noted(**changes) -> dict:
-    made_with = {"cities": {"seinebank": "12ab"}, "jax": "0.9"}
+    made_with = {"sources": {"seinebank": "12ab"}, "jax": "0.9"}
     return replace(tiny_run(), **changes).to_json() | {"made_with": made_with}
 
 
@@ -111,8 +111,8 @@ def test_a_run_may_be_made_longer_but_not_shorter(tmp_path):
 @pytest.mark.parametrize("cities", [{}, {"seinebank": "99ff"}, {"seinebank": "12ab", "gridport": "1"}])
 def test_other_streets_are_refused_on_resume(tmp_path, cities):
     ours = noted()
-    ours["made_with"] = {"cities": cities, "jax": "0.9"}
-    with pytest.raises(InputError, match="other streets"):
+    ours["made_with"] = {"sources": cities, "jax": "0.9"}
+    with pytest.raises(InputError, match=r"other worlds than those found now: (seinebank|gridport) differs"):
         check_same_run(ours, noted(), tmp_path)
 
 

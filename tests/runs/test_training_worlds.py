@@ -3,8 +3,10 @@
 import signal
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 from safetensors.numpy import load_file
 
 from rapidtask.cities.catalogue import CITIES_VARIABLE
@@ -15,7 +17,7 @@ from rapidtask.envs.registry import MemoryPlanning, StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.learning import trainer as trainer_module
 from rapidtask.learning.config import LearningConfig
-from rapidtask.learning.trainer import Trainer
+from rapidtask.learning.trainer import DEVICES, Trainer
 from rapidtask.runs import run as run_module
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.run import RunOptions, run
@@ -105,6 +107,17 @@ def test_pools_last_whole_episodes_and_about_as_many_as_they_have_worlds():
         assert iterations_per_pool(environment, trainer) == 11
         trainer.num_steps, trainer.steps_per_iteration = 1100, 4400
         assert iterations_per_pool(environment, trainer) == 1
+
+
+def test_what_lies_beside_a_pool_does_not_keep_it_from_being_spread_over_devices():
+    """By default training has two; tests have one, and a mesh of it is made in the same way."""
+    config = streets(pool_size=2)
+    with TrainingWorlds(config) as worlds:
+        trainer = make_trainer(config, worlds)
+        trainer.mesh = Mesh(np.asarray(jax.devices()), (DEVICES,))
+        state = trainer.init(worlds.environment)
+        assert len(state.actors.env_states.state.sharding.device_set) == 1
+        assert worlds.environment.pool.places is not None
 
 
 def test_the_pool_follows_from_seed_and_iteration():

@@ -205,10 +205,11 @@ def test_places_far_apart_stay_where_they_are():
     np.testing.assert_allclose(warp(places, places, places + 7), places + 7)
 
 
-def test_any_graph_is_drawn():
-    world, _ = world_from_graph(nx.cycle_graph(5))
-    environment = Environment(make_pool(world, shuffle_observations=True))
-    drawn = describe_world(environment, 0, np.arange(5))["map"]
+def test_any_graph_is_drawn_with_the_names_of_its_nodes():
+    worlds = [world_from_graph(nx.relabel_nodes(nx.cycle_graph(n), "stop {}".format)) for n in (3, 5)]
+    environment = Environment(make_pool(worlds, shuffle_observations=True))
+    assert describe_world(environment, 0, np.arange(5))["names"] == ("stop 0", "stop 1", "stop 2")
+    drawn = describe_world(environment, 1, np.arange(5))["map"]
     assert drawn["kind"] == "graph"
     places = np.array(drawn["places"])
     gaps = np.linalg.norm(places[:, None] - places[None], axis=-1)

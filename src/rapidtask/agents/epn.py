@@ -211,8 +211,9 @@ class EPN(EpisodicAgent):
             else:
                 bias = self._bias(memory, memory, embeddings)
             beliefs = self.planner(rows, bias, iterations, self.further, only_last=only_last)
-            attention = [self.planner.block.weights(b, None, bias) for b in beliefs[:-1] if with_attention]
-            return Plan(memory, beliefs, attention)
+            if not with_attention or isinstance(bias, Neighbours):
+                return Plan(memory, beliefs, [])
+            return Plan(memory, beliefs, [self.planner.block.weights(b, None, bias) for b in beliefs[:-1]])
         assert self.config.recent_rows is not None
         recent, belief = most_recent(memory, rows, self.config.recent_rows)
         bias = self._bias(recent, memory, embeddings)

@@ -178,10 +178,10 @@ def iterate(
 ) -> Array:
     """What a function makes of `start`, applied again and again: before, and after each time; or at last."""
 
-    def step(current: Array, _: None) -> tuple[Array, Array | None]:
+    def step(current: Array, _: None) -> tuple[Array, list[Array]]:
         following = function(current)
-        return following, None if only_last else following
+        return following, [] if only_last else [following]
 
     # One program for any number of iterations.
     last, after = jax.lax.scan(step, start, length=iterations)
-    return last[None] if only_last else jnp.concatenate([start[None], after])
+    return last[None] if only_last else jnp.concatenate([start[None], *after])

@@ -12,14 +12,14 @@ from typing import Any
 import tyro
 
 from rapidtask.agents import AGENTS
-from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name
+from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name, find_domain
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for, learning_for
 from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file, read_run_config
 from rapidtask.runs.config import RunConfig, agent_name
 
 CHOICES: dict[str, Sequence[str]] = {
-    "world": tuple(DOMAINS),
+    "world": (*DOMAINS, "MODULE:CLASS"),
     "agent": tuple(AGENTS),
     "recipe": tuple(RECIPES),
 }
@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str]) -> Any:
     if name == "train":
         started = config_of_folder(arguments) if "--resume" in arguments else config_of_agent(arguments)
     (_, *rest), chosen = take_choices(arguments, started)
-    world = DOMAINS[chosen["world"]]()
+    world = find_domain(chosen["world"])()
     is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
     if name in ("evaluate", "watch") and not is_chosen:
         from rapidtask.commands.evaluate import world_of_agent  # which others need not wait for
@@ -114,7 +114,9 @@ def take_choices(
         expected = ", ".join(CHOICES[flag])
         if not equals and (value := next(remaining, "")) == "":
             raise InputError(f"--{flag} needs a name: {expected}")
-        if value not in CHOICES[flag]:
+        if flag == "world":
+            find_domain(value)
+        elif value not in CHOICES[flag]:
             raise InputError(f"--{flag}: unknown {flag} {value!r}, expected one of: {expected}")
         chosen[flag] = value
     return rest, chosen

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from rapidtask.commands.evaluate import AgentOptions
 from rapidtask.envs.environment import Environment
-from rapidtask.envs.registry import MemoryPlanning, WorldOptions
+from rapidtask.envs.registry import MemoryPlanning, StreetLearn, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.pretrained.cards import pretrained_names
@@ -95,6 +95,7 @@ def episode_page(
         say(f"{name}: recording ({position} of {len(policies)})")
         recordings.append(record_episode(environment, policy, name=name, seed=seed, played=played))
     pictures = render_street_views(environment, int(recordings[0].episode.world)) if views else None
-    is_grid = isinstance(world, MemoryPlanning)
-    title = f"Memory&Planning Game, {world.size}×{world.size}" if is_grid else "One-Shot StreetLearn"
+    title = "One-Shot StreetLearn" if isinstance(world, StreetLearn) else domain_name(world)
+    if isinstance(world, MemoryPlanning):
+        title = f"Memory&Planning Game, {world.size}×{world.size}"
     return make_page(environment, recordings, title=title, views=pictures)

@@ -8,6 +8,7 @@ from rapidtask.envs.environment import (
     TimeStep,
     WorldOptions,
 )
+from rapidtask.envs.graph_options import Graphs
 from rapidtask.envs.registry import DOMAINS, MemoryPlanning, make_environment
 from rapidtask.envs.street_options import StreetLearn
 
@@ -17,6 +18,7 @@ __all__ = [
     "Environment",
     "EnvironmentSpec",
     "EpisodeOptions",
+    "Graphs",
     "MemoryPlanning",
     "StreetLearn",
     "TimeStep",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
+import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from rapidtask.envs.environment import Environment, EnvironmentSpec, WorldOptions
+from rapidtask.envs.graph_options import Graphs
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.options import Range
@@ -33,16 +37,47 @@ class MemoryPlanning(WorldOptions):
         return make_memory_planning(self.size, respawn=self.respawn)
 
 
-DOMAINS: dict[str, type] = {"memory-planning": MemoryPlanning, "streetlearn": StreetLearn}
+DOMAINS: dict[str, type[WorldOptions]] = {
+    "memory-planning": MemoryPlanning,
+    "streetlearn": StreetLearn,
+    "graphs": Graphs,
+}
+
+
+def find_domain(name: str) -> type[WorldOptions]:
+    """The options of a domain by its name, or by `module:Class` those of your own.
+
+    The module is imported from the current folder, or from wherever Python finds it.
+    """
+    if name in DOMAINS:
+        return DOMAINS[name]
+    module, colon, kind = name.partition(":")
+    if not colon:
+        known = ", ".join((*DOMAINS, "MODULE:CLASS of your own"))
+        raise InputError(f"unknown world {name!r}, expected one of: {known}")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), kind)
+        found()
+    except InputError:
+        raise
+    except Exception as error:  # whatever a module of the user's may raise
+        raise InputError(f"world {name}: {type(error).__name__}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, WorldOptions)):
+        raise InputError(f"world {name}: {kind} is no class derived from rapidtask.envs.WorldOptions")
+    return found
 
 
 def make_environment(name: str, **options: Any) -> Environment:
     """Build a domain's environment by name, e.g. `make_environment("memory-planning", size=5)`."""
-    if name not in DOMAINS:
-        raise InputError(f"unknown world {name!r}; known: {', '.join(DOMAINS)}")
-    return DOMAINS[name](**options).make()
+    return find_domain(name)(**options).make()
 
 
 def domain_name(options: WorldOptions) -> str:
-    """Name of the domain that the options belong to."""
-    return next(name for name, domain in DOMAINS.items() if isinstance(options, domain))
+    """Name of the domain that the options belong to: what `find_domain` finds them by."""
+    kind = type(options)
+    if kind.__module__ == "__main__" and kind not in DOMAINS.values():
+        raise InputError(f"{kind.__name__} is defined in a script: its runs find it only in a module")
+    own = f"{kind.__module__}:{kind.__qualname__}"
+    return next((name for name, domain in DOMAINS.items() if kind is domain), own)

@@ -16,7 +16,7 @@ import rapidtask
 from rapidtask.agents import AGENTS
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.envs.registry import DOMAINS, MemoryPlanning, WorldOptions, domain_name
+from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name, find_domain
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig, Recipe
 from rapidtask.options import Count, Seed, check_options
@@ -97,13 +97,13 @@ def dotted(data: dict) -> dict[str, Any]:
 
 def run_config_from_json(data: dict) -> RunConfig:
     """The inverse of `RunConfig.to_json`; a field that is missing or unknown is named."""
-    agent = _options(AGENTS, data, "agent")
+    agent = _options(_agent_kind, data, "agent")
     learning = dict(data.get("learning", {}))
     if not isinstance(agent, EPNConfig):
         # Earlier versions named options of single steps for recurrent agents, without effect.
         learning |= {"learned_share": None, "ratio_clip": None}
     return RunConfig(
-        world=_options(DOMAINS, data, "world"),
+        world=_options(find_domain, data, "world"),
         agent=agent,
         learning=_build(LearningConfig, learning, "learning"),
         recipe=data.get("recipe", "fast"),
@@ -150,12 +150,20 @@ def modernise(part: str, options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _options(kinds: dict[str, type], data: dict, field_name: str) -> Any:
+def _options(find: Callable[[str], type], data: dict, field_name: str) -> Any:
     options = dict(data.get(field_name, {}))
     name = options.pop("name", None)
-    if name not in kinds:
-        raise InputError(f"configuration: {field_name}.name is {name!r}, expected one of: {', '.join(kinds)}")
-    return _build(kinds[name], options, field_name)
+    try:
+        kind = find(str(name))
+    except InputError as error:
+        raise InputError(f"configuration: {field_name}.name is {name!r}: {error}") from None
+    return _build(kind, options, field_name)
+
+
+def _agent_kind(name: str) -> type:
+    if name not in AGENTS:
+        raise InputError(f"expected one of: {', '.join(AGENTS)}")
+    return AGENTS[name]
 
 
 def _build(kind: type, options: dict, field_name: str) -> Any:
@@ -163,4 +171,5 @@ def _build(kind: type, options: dict, field_name: str) -> Any:
     known = {f.name for f in dataclasses.fields(kind)}
     if unknown := sorted(options.keys() - known):
         raise InputError(f"configuration: {field_name} has no option {unknown[0]!r}")
-    return kind(**options)
+    # JSON has no tuples.
+    return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})

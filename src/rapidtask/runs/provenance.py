@@ -13,7 +13,7 @@ from typing import Any
 
 import rapidtask
 from rapidtask.agents import AGENTS
-from rapidtask.envs.registry import DOMAINS, domain_name
+from rapidtask.envs.registry import domain_name, find_domain
 from rapidtask.learning.config import epn_for, learning_for
 from rapidtask.runs.config import RunConfig, agent_name
 
@@ -47,7 +47,7 @@ def training_command(config: RunConfig) -> str:
     recipe, domain = config.recipe, domain_name(config.world)
     name = agent_name(config.agent)
     agent = epn_for(recipe, domain) if name == "epn" else AGENTS[name]()
-    world = DOMAINS[domain]()
+    world = find_domain(domain)()
     words = ["rapidtask", "train", "--world", domain, "--agent", name, "--recipe", recipe]
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)

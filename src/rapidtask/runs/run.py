@@ -148,7 +148,7 @@ def _train(
     state = trainer.init(worlds.environment)
     if start_from is not None:
         state = _with_weights(state, start_from, trainer)
-    record_of_run = config.to_json() | {"made_with": made_with(worlds.environment)}
+    record_of_run = config.to_json() | {"made_with": made_with(config.world)}
     if resume:
         state = _resumed(state, trainer, record_of_run, checkpoints)
     iteration = int(fetch(state.iteration))

@@ -1,27 +1,34 @@
-"""Whether a run goes on with what it was started with: options, streets, JAX."""
+"""Whether a run goes on with what it was started with: options, worlds, JAX."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from rapidtask.envs.environment import Environment
+from rapidtask.envs.environment import WorldOptions
+from rapidtask.envs.registry import DOMAINS, domain_name
 from rapidtask.errors import InputError
 from rapidtask.runs.config import dotted
 
 
-def made_with(environment: Environment) -> dict[str, Any]:
-    """What a run depends on beside its configuration: the streets of its cities, and JAX."""
-    places = getattr(environment.pool, "places", None)
-    cities = {city.name: city.checksum for city in places.cities} if places is not None else {}
-    return {"cities": cities, "jax": jax.__version__}
+def made_with(world: WorldOptions) -> dict[str, Any]:
+    """What a run depends on beside its configuration: what its worlds are made from, and JAX."""
+    sources, name = world.sources(), domain_name(world)
+    if name not in DOMAINS:
+        code = Path(inspect.getfile(type(world))).read_bytes()
+        sources = sources | {name: hashlib.sha256(code).hexdigest()[:16]}
+    return {"sources": sources, "jax": jax.__version__}
 
 
 def check_same_run(ours: dict[str, Any], theirs: dict[str, Any], path: Path) -> None:
-    """Refuse a checkpoint of other options or other streets; only the number of steps may have grown."""
+    """Refuse a checkpoint of other options or other worlds; only the number of steps may have grown."""
+    ours = json.loads(json.dumps(ours))  # as the other was: lists for tuples
     made, ours_made = theirs.get("made_with"), ours["made_with"]
     leave_out = {"version": None, "made_with": None, "steps": None}
     before = dotted(theirs | leave_out)
@@ -33,8 +40,9 @@ def check_same_run(ours: dict[str, Any], theirs: dict[str, Any], path: Path) -> 
         raise InputError(f"{path}: --steps was {theirs['steps']}, and may be more but not {ours['steps']}")
     if made is None:  # before version 1 nothing was noted
         return
-    for city in sorted({*made["cities"], *ours_made["cities"]}):
-        if made["cities"].get(city) != ours_made["cities"].get(city):
-            raise InputError(f"{path}: was trained in other streets than those found now: {city}")
+    before, now = made.get("sources", made.get("cities")), ours_made["sources"]
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            raise InputError(f"{path}: was trained in other worlds than those found now: {name} differs")
     if made["jax"] != ours_made["jax"]:
         print(f"rapidtask: {path}: was written with JAX {made['jax']}; results may differ", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Worlds: the tables of RTS problems, and where the worlds of episodes come from."""
 
+from rapidtask.worlds.graphs import read_graphs, world_from_graph
 from rapidtask.worlds.memory_planning import make_memory_planning, make_torus
 from rapidtask.worlds.streets import (
     NeighbourhoodOptions,
@@ -16,7 +17,6 @@ from rapidtask.worlds.world import (
     WorldPool,
     make_pool,
     make_world,
-    world_from_graph,
 )
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "make_pool",
     "make_torus",
     "make_world",
+    "read_graphs",
     "sample_pool",
     "world_from_graph",
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import networkx as nx
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, UInt8
+from numpy.typing import ArrayLike
 
 from rapidtask.errors import InputError
 from rapidtask.worlds.shortest_paths import UNREACHABLE, shortest_distances
@@ -75,6 +75,17 @@ class Rules:
         return self.num_moves if self.completes == "collect" else None
 
 
+class Names(tuple):
+    """What people call the states of a world, or of each world of a pool.
+
+    They stay on the host: copies that JAX makes of a world (`jax.tree.map`, `jax.jit`) have none.
+    """
+
+
+# No leaves: compiled code is given the tables alone. Copies keep the type: trees of other types differ.
+jax.tree_util.register_pytree_node(Names, lambda _: ((), None), lambda *_: Names())
+
+
 class World(eqx.Module):
     """One finite RTS problem, or a pool of them with a leading axis W on every array.
 
@@ -94,6 +105,8 @@ class World(eqx.Module):
     """What completes a task and what follows."""
     num_observations: int = eqx.field(static=True)
     """Size V of the observation vocabulary."""
+    names: Names | None = None
+    """What people call each state, if it has a name: a text per state, of a pool one such row per world."""
 
 
 def make_world(
@@ -103,6 +116,7 @@ def make_world(
     observation: Sequence[int] | np.ndarray | None = None,
     num_observations: int | None = None,
     num_slots: int | None = None,
+    names: Sequence[str] | None = None,
 ) -> World:
     """Build a checked World from a table of moves.
 
@@ -112,6 +126,7 @@ def make_world(
         observation: `[S]` different observation ids; by default the state's own number.
         num_observations: size of the vocabulary; by default just large enough.
         num_slots: states to pad to; by default none.
+        names: `[S]` what people call the states, for messages and drawings.
 
     Raises:
         WorldError: if the table is not an RTS problem; the message names the entry.
@@ -141,50 +156,31 @@ def make_world(
         raise WorldError("observation gives two states the same id: they could not be told apart")
 
     distance = shortest_distances(table, np.array([num_states]), num_states)
+    if names is not None and len(names) != num_states:
+        raise WorldError(f"names has {len(names)} entries for {num_states} states")
+    called = [f"state {i}" for i in range(num_states)] if names is None else [repr(name) for name in names]
     if (unreachable := np.argwhere(distance == UNREACHABLE)).size:
         start, goal = unreachable[0]
-        raise WorldError(f"state {goal} cannot be reached from state {start}")
+        raise WorldError(f"{called[goal]} cannot be reached from {called[start]}")
 
     slots = num_states if num_slots is None else num_slots
     if slots < num_states:
         raise WorldError(f"{num_states} states do not fit num_slots={slots}")
-    padding = slots - num_states
-    if rules.collect is not None:
-        table = np.concatenate([table, np.arange(num_states)[:, None]], axis=1)
-    # Padding states lead to themselves, so that a table padded twice is still a table.
-    stay = np.repeat(np.arange(num_states, slots)[:, None], rules.num_actions, axis=1)
-    return World(
-        next_state=jnp.asarray(np.concatenate([table, stay]), jnp.int32),
-        observation=jnp.asarray(np.pad(ids, (0, padding)), jnp.int32),
-        distance=jnp.asarray(
-            np.pad(distance, ((0, padding), (0, padding)), constant_values=UNREACHABLE), jnp.int16
-        ),
-        num_states=jnp.asarray(num_states, jnp.int32),
-        rules=rules,
-        num_observations=vocabulary,
-    )
+    moved, ids, apart = map(jnp.asarray, _pad(table, ids, distance, rules, slots))
+    count, names = jnp.asarray(num_states, jnp.int32), None if names is None else Names(names)
+    return World(moved, ids, apart, count, rules, vocabulary, names)
 
 
-def world_from_graph(graph: nx.Graph, *, num_slots: int | None = None) -> tuple[World, Mapping]:
-    """Build a World from any networkx graph: action i moves to the i-th neighbour in the graph's order.
-
-    A node with fewer neighbours than the largest stays in place for the actions it does not have.
-    Directed graphs follow their successors.
-
-    Returns:
-        The world, and the state number of each node.
-    """
-    if graph.number_of_nodes() == 0:
-        raise WorldError("graph has no nodes")
-    state_of = {node: i for i, node in enumerate(graph)}
-    num_moves = max(len(graph.adj[node]) for node in graph)
-    if num_moves == 0:
-        raise WorldError("graph has no edges")
-    moves = np.repeat(np.arange(len(state_of))[:, None], num_moves, axis=1)
-    for node, state in state_of.items():
-        neighbours = [state_of[neighbour] for neighbour in graph.adj[node]]
-        moves[state, : len(neighbours)] = neighbours
-    return make_world(moves, num_slots=num_slots), state_of
+def _pad(
+    moves: np.ndarray, observation: ArrayLike, distance: ArrayLike, rules: Rules, slots: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The tables of a world with so many slots, and the actions of the rules: one it does not have stays."""
+    num_states, num_moves = moves.shape
+    more = slots - num_states
+    next_state = np.repeat(np.arange(slots, dtype=np.int32)[:, None], rules.num_actions, axis=1)
+    next_state[:num_states, :num_moves] = moves
+    distance = np.pad(distance, (0, more), constant_values=UNREACHABLE)
+    return next_state, np.pad(observation, (0, more)).astype(np.int32), distance.astype(np.int16)
 
 
 def _refuse_outside(name: str, values: np.ndarray, limit: int, kind: str) -> None:
@@ -262,21 +258,35 @@ class WorldPool(eqx.Module):
 
 
 def make_pool(worlds: World | Sequence[World], *, shuffle_observations: bool) -> WorldPool:
-    """Stack worlds (equal rules, slots and vocabulary) into a pool."""
+    """Stack worlds of any sizes into a pool: their tables are padded to the most states, moves and ids.
+
+    A move that a world does not have leaves the agent where it is. Their rules may differ in how many moves
+    there are, in nothing else.
+    """
     worlds = [worlds] if isinstance(worlds, World) else list(worlds)
     if not worlds:
         raise WorldError("a pool needs at least one world")
-    first = worlds[0]
+    rules = max((world.rules for world in worlds), key=lambda rules: rules.num_moves)
     for i, world in enumerate(worlds):
-        for name in ("rules", "num_observations"):
-            if getattr(world, name) != getattr(first, name):
-                raise WorldError(f"world {i} has other {name} than world 0")
-        if world.next_state.shape != first.next_state.shape:
-            raise WorldError(
-                f"world {i} has table {world.next_state.shape}, world 0 {first.next_state.shape}"
-            )
-    if shuffle_observations and first.num_observations < first.next_state.shape[0]:
-        raise WorldError(
-            f"{first.num_observations} observations cannot label {first.next_state.shape[0]} states"
-        )
-    return WorldPool(jax.tree.map(lambda *tables: jnp.stack(tables), *worlds), shuffle_observations)
+        if _widened(world.rules, rules) != rules:
+            raise WorldError(f"world {i} has other rules than the world with the most moves")
+    if any(world.rules.torus_size != rules.torus_size for world in worlds):
+        rules = replace(rules, torus_size=None)
+    slots = max(world.next_state.shape[0] for world in worlds)
+    num_observations = max(slots * shuffle_observations, *(world.num_observations for world in worlds))
+    tables = [
+        _pad(np.asarray(w.next_state)[:, : w.rules.num_moves], w.observation, w.distance, rules, slots)
+        for w in worlds
+    ]
+    moved, ids, apart = (jnp.asarray(np.stack(table)) for table in zip(*tables, strict=True))
+    count = jnp.stack([world.num_states for world in worlds])
+    names = Names(w.names for w in worlds) if all(w.names is not None for w in worlds) else None
+    return WorldPool(World(moved, ids, apart, count, rules, num_observations, names), shuffle_observations)
+
+
+def _widened(rules: Rules, most: Rules) -> Rules:
+    """Rules with the further moves of others; where those stay in place, nothing undoes them."""
+    n = rules.num_moves
+    actions = (*rules.actions[:n], *most.actions[n:])
+    inverse = (*rules.inverse[:n], *(-1 for _ in most.actions[n:]))
+    return Rules(actions, rules.completes, rules.respawn, inverse, most.torus_size)

@@ -24,6 +24,9 @@ class World {
 
   symbol(state) { return this.data.alphabet[this.labels[state]]; }
 
+  // What people call a state, which agents never see; "" if it has no name.
+  name(state) { return this.data.names?.[state] ?? ""; }
+
   relabelled(labels) { return new World(this.data, labels); }
 
   // Fewest moves from every state to a goal, breadth-first backwards.

@@ -52,6 +52,8 @@ function viewPair(here, goal) {
 
 function pathOf(points) { return points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""); }
 
+function shortened(text, most = 18) { return text.length > most ? `${text.slice(0, most - 1)}…` : text; }
+
 function replaceChildren(group, children) { group.replaceChildren(...children); }
 
 function arrowHead(x, y, angle, size) {

@@ -15,9 +15,10 @@ class GraphMap {
     this.states = this.places.map(([x, y], state) => {
       const value = svg("circle", { class: "value", r: this.radius });
       const symbol = svg("text", { class: "symbol", dy: "0.36em", "font-size": this.radius });
+      const name = svg("text", { class: "name", dy: 1.6 * this.radius, "font-size": 0.5 * this.radius });
       const group = svg("g", { class: "state", transform: `translate(${x} ${y})`, "data-state": state },
-        svg("circle", { class: "tile", r: this.radius }), value, symbol);
-      return { group, value, symbol };
+        svg("circle", { class: "tile", r: this.radius }), value, symbol, name);
+      return { group, value, symbol, name };
     });
     this.goal = svg("circle", { class: "goal", r: 1.2 * this.radius, "stroke-width": 0.2 * this.radius });
     this.agent = svg("circle", { class: "agent", r: 0.8 * this.radius });
@@ -31,6 +32,7 @@ class GraphMap {
       const visible = !scene.seen || scene.seen.has(state);
       mark.group.classList.toggle("unseen", !visible);
       mark.symbol.textContent = visible || !scene.hides ? this.world.symbol(state) : "";
+      mark.name.textContent = visible || !scene.hides ? shortened(this.world.name(state)) : "";
       mark.value.style.opacity = valueOpacity(scene.values?.[state] ?? null);
     });
     replaceChildren(this.known, (scene.known ?? []).filter(edge => edge.next !== edge.state).map(edge => this.edge(edge)));

@@ -102,12 +102,13 @@ class WatchView {
     const { run } = this, task = run.taskAt(t), symbol = run.world.symbol(run.goal[t]);
     const taken = t - task.start, shortest = task.shortest;
     const seen = run.place.slice(0, t + 1).indexOf(run.goal[t]);
+    const called = (state, note) => WORLD.name(state) ? `${WORLD.name(state)}: ${note}` : note;
     const fact = (label, value, note, id) => html("div", { class: "fact", id }, html("b", {}, value), html("span", {}, label), html("small", {}, note));
     this.parts.score.replaceChildren(
       fact("goals", String(run.goalsAt[t]), `of ${run.goalsAt.at(-1)} in the end`, "fact-goals"),
       fact("steps in this task", String(taken), `shortest ${shortest}`, "fact-task"),
-      fact("on", WORLD.symbol(run.place[t]), "all it sees", "fact-here"),
-      fact("goal", symbol, seen < 0 ? "not seen yet" : `seen at step ${seen}`, "fact-goal"),
+      fact("on", WORLD.symbol(run.place[t]), called(run.place[t], "all it sees"), "fact-here"),
+      fact("goal", symbol, called(run.goal[t], seen < 0 ? "not seen yet" : `seen at step ${seen}`), "fact-goal"),
       viewPair(run.place[t], run.goal[t]) ?? "");
   }
 

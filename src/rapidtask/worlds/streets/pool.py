@@ -121,7 +121,9 @@ def sample_pool(
     tables = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     world = World(
         observation=jnp.asarray(np.tile(np.arange(options.slots, dtype=np.int32), (num_worlds, 1))),
-        **{name: jnp.asarray(tables[name]) for name in ("next_state", "distance", "num_states")},
+        next_state=jnp.asarray(tables["next_state"]),
+        distance=jnp.asarray(tables["distance"]),
+        num_states=jnp.asarray(tables["num_states"]),
         rules=RULES[options.rules],
         num_observations=options.slots,
     )
