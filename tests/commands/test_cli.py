@@ -134,17 +134,6 @@ def test_what_cannot_be_drawn_or_counted_is_refused_before_anything_is_computed(
     assert said in fail(capsys, *command.split())
 
 
-def refused(agent, *world):
-        return fail(capsys, "evaluate", "--pretrained", f"{agent}-memory-planning", *world)
-
-    assert "this world has 5 and 25; --new-symbols lets it act" in refused("epn", "--world.size", "5")
-    assert "this world has 5 and 25; its symbols are learned" in refused(
-        "mra", "--world.size", "5", "--new-symbols"
-    )
-    streets = refused("epn", "--world", "streetlearn", "--world.pool-size", "2")
-    assert streets.rstrip().endswith("this world has 3 and 60")
-
-
 def test_all_pretrained_agents_of_a_world_are_evaluated():
     command = parse(["evaluate", "--pretrained", "all", "--world", "memory-planning"])
     names = list(command.policies(command.world.make()))
