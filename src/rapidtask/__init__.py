@@ -19,20 +19,12 @@ if TYPE_CHECKING:  # each by its own name, which tells type checkers that it is 
     from rapidtask.pretrained.load import fit_agent as fit_agent
     from rapidtask.runs.agent_files import load_agent as load_agent
 
-_MODULES = {
-    "GymnasiumPolicy": "policies.learned",
-    "evaluate": "evaluation",
-    "fit_agent": "pretrained.load",
-    "list_pretrained": "pretrained",
-    "load_agent": "runs.agent_files",
-    "load_pretrained": "pretrained",
-    "make_environment": "envs",
-    "make_learned_policy": "policies.learned",
-    "make_policy": "policies",
-    "play": "evaluation.play",
+_MODULES = {  # imported when they are asked for, as JAX takes a second
+    **dict.fromkeys(("GymnasiumPolicy", "make_learned_policy"), "policies.learned"),
+    **dict.fromkeys(("list_pretrained", "load_pretrained"), "pretrained"),
+    **{"evaluate": "evaluation", "play": "evaluation.play", "fit_agent": "pretrained.load"},
+    **{"load_agent": "runs.agent_files", "make_environment": "envs", "make_policy": "policies"},
 }
-"""Where the names of this package are; imported when they are asked for, as JAX takes a second."""
-
 __all__ = ["__version__", *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 __version__ = "0.1.0"
 

@@ -177,7 +177,7 @@ def test_options_that_weights_do_not_depend_on_can_change():
     with pytest.raises(InputError, match=f"{fits}; --new-symbols lets it act there$"):
         fit_agent(agent, config, larger)
     moves = make_pool(make_world([[1], [2], [3], [4], [0]]), shuffle_observations=True)
-    with pytest.raises(InputError, match="this world has 2 and 5$"):  # nor would new symbols help
+    with pytest.raises(InputError, match=r"this world has 2 and 5$"):  # nor would new symbols help
         fit_agent(agent, config, Environment(moves))
     grown, _ = fit_agent(agent, config, larger, new_symbols=True)
     assert grown.embed().table.shape[0] == 9

@@ -55,12 +55,7 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
     metadata: ClassVar[dict[str, Any]] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
-        self,
-        environment: Environment,
-        num_envs: int = 1,
-        render_mode: str | None = None,
-        *,
-        show_previous: bool = False,
+        self, environment: Environment, num_envs: int = 1, render_mode: str | None = None, show_previous=False
     ) -> None:
         """Wrap `num_envs` copies of an environment; `render_mode` is None, "ansi" or "rgb_array"."""
         if num_envs < 1:
@@ -211,13 +206,7 @@ def refuse_fork() -> None:
 
 
 def make_vector_env(
-    world: str,
-    num_envs: int = 1,
-    render_mode: str | None = None,
-    *,
-    show_previous: bool = False,
-    **options: Any,
+    world: str, num_envs: int = 1, render_mode: str | None = None, show_previous=False, **options: Any
 ) -> RapidTaskVectorEnv:
     """What `gymnasium.make_vec` calls: a batch, each environment in a world of its own."""
-    environment = make_environment(world, **options)
-    return RapidTaskVectorEnv(environment, num_envs, render_mode, show_previous=show_previous)
+    return RapidTaskVectorEnv(make_environment(world, **options), num_envs, render_mode, show_previous)

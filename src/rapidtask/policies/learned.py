@@ -9,15 +9,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from rapidtask.agents.agent import Agent, AgentState
-from rapidtask.agents.encoders import Embeddings
+from rapidtask.agents.agent import Agent
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
 from rapidtask.policies.policy import Policy
-from rapidtask.worlds.world import WorldPool
+from rapidtask.worlds.world import Rules, WorldPool
 
 
 class LearnedPolicy(Policy):
@@ -41,9 +40,21 @@ class LearnedPolicy(Policy):
         """See `Policy`."""
         del env_states  # agents never see it
         state, embeddings = memory
-        sizes = (self.num_observations, self.rules.num_actions)
-        actions, state = act(self.agent, state, timestep, embeddings, keys, sizes, greedy=self.greedy)
-        return actions, (state, embeddings)
+        # The embedding of symbols does not depend on the step: XLA moves it out of the loop.
+        seen = self.agent.embed() if embeddings is None else embeddings
+        output, state = self.agent.step(state, timestep, seen)
+        known, here = output.logits.shape[-1], self.rules.num_actions
+        if known != here or seen.table.shape[-2] < self.num_observations:
+            # An index beyond a table is no error in JAX: the agent would act on nonsense.
+            raise InputError(
+                f"the agent was made for {known} actions and {seen.table.shape[-2]} observations; this world "
+                f"has {here} and {self.num_observations} (rapidtask.fit_agent makes some agents fit)"
+            )
+        if self.greedy:
+            actions = jnp.argmax(output.logits, axis=-1)
+        else:
+            actions = jax.vmap(jax.random.categorical)(keys, output.logits)
+        return actions.astype(jnp.int32), (state, embeddings)
 
 
 class GymnasiumPolicy:
@@ -58,7 +69,8 @@ class GymnasiumPolicy:
         """Act by an agent of symbols: its likeliest actions, or actions drawn from a seed on."""
         if isinstance(agent.encoder, PixelEncoder):
             raise InputError("the agent sees pixels: it embeds all views of a world at once, so use `play`")
-        self.agent, self.greedy, self._key, self._state = agent, greedy, jax.random.key(seed), None
+        self.agent, self.greedy, self._key = agent, greedy, jax.random.key(seed)
+        self._policy, self._memory = None, None
 
     def __call__(self, observation: Mapping[str, np.ndarray]) -> Any:
         """The action `[]`, or the actions `[B]`, to take at an observation of the environment."""
@@ -67,48 +79,22 @@ class GymnasiumPolicy:
         if (axes := np.ndim(observation["position"])) > 2:
             raise InputError("the agent sees symbols, and these are frames: leave out the option `frames`")
         shown = {name: np.atleast_2d(array) for name, array in observation.items()}
-        place, goal, taken = (
-            shown[name].argmax(1).astype(np.int32) for name in ("position", "goal", "previous_action")
-        )
+        names = ("position", "goal", "previous_action")
+        place, goal, taken = (shown[name].argmax(1).astype(np.int32) for name in names)
         reward, first = shown["previous_reward"][:, 0], shown["previous_action"].sum(1) == 0
         rest = (reward == 1.0, np.ones_like(reward), first, np.zeros_like(first))
         timestep = TimeStep(place, goal, taken, reward, *rest)  # pyright: ignore[reportArgumentType]
-        if self._state is None or first.all():
-            self._state = self.agent.initial_state(len(first))
-        keys = jax.random.split(self._key, 1 + len(first))
-        sizes = (shown["position"].shape[1], shown["previous_action"].shape[1])
-        step = (self.agent, self._state, timestep, None, keys[1:], sizes)
-        (actions, self._state), self._key = _act(*step, greedy=self.greedy), keys[0]
+        if self._policy is None or first.all():
+            rules = Rules(tuple(map(str, range(shown["previous_action"].shape[1]))))
+            self._policy = LearnedPolicy(rules, shown["position"].shape[1], self.agent, self.greedy)
+            self._memory = (self.agent.initial_state(len(first)), None)
+        self._key, key = jax.random.split(self._key)
+        keys = jax.random.split(key, len(first))
+        actions, self._memory = _step(self._policy, self._memory, timestep, keys, None)  # pyright: ignore
         return np.asarray(actions, np.int64) if axes == 2 else np.int64(actions[0])
 
 
-def act(
-    agent: Agent,
-    state: AgentState,
-    timestep: TimeStep,
-    embeddings: Embeddings | None,
-    keys: PRNGKeyArray,
-    sizes: tuple[int, int],
-    *,
-    greedy: bool,
-) -> tuple[Int[Array, " B"], AgentState]:
-    """Actions in B environments of so many observations and actions, and what the agent carries on."""
-    # The embedding of symbols does not depend on the step: XLA moves it out of loops.
-    seen = agent.embed() if embeddings is None else embeddings
-    output, state = agent.step(state, timestep, seen)
-    known = (seen.table.shape[-2], output.logits.shape[-1])
-    if known[0] < sizes[0] or known[1] != sizes[1]:
-        # An index beyond a table is no error in JAX: the agent would act, and make nothing of what it sees.
-        raise InputError(
-            f"the agent was made for {known[1]} actions and {known[0]} observations; this world has "
-            f"{sizes[1]} and {sizes[0]} (rapidtask.fit_agent makes some agents fit)"
-        )
-    if greedy:
-        return jnp.argmax(output.logits, axis=-1).astype(jnp.int32), state
-    return jax.vmap(jax.random.categorical)(keys, output.logits).astype(jnp.int32), state
-
-
-_act = eqx.filter_jit(act)
+_step = eqx.filter_jit(LearnedPolicy.step_batch)
 
 
 def make_learned_policy(agent: Agent, environment: Environment, *, greedy: bool = False) -> LearnedPolicy:

@@ -41,10 +41,9 @@ class RunDisplay:
             for row in {"progress": bar, **self._numbers(progress)}.items():
                 table.add_row(*row)
             live.update(table, refresh=True)
-        elif (
-            progress.seconds - self._printed >= SECONDS_BETWEEN_LINES
-            or progress.iteration == progress.trainer.num_iterations
-        ):
+            return
+        last = progress.iteration == progress.trainer.num_iterations
+        if last or progress.seconds - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = progress.seconds
             line = "  ".join(f"{name} {value}" for name, value in self._numbers(progress).items())
             live.console.print(line, soft_wrap=True)
@@ -56,8 +55,9 @@ class RunDisplay:
         speed = timed * trainer.steps_per_iteration / seconds if seconds and timed else 0.0
         done = progress.iteration * trainer.steps_per_iteration
         left = (trainer.num_iterations - progress.iteration) * trainer.steps_per_iteration
+        more = "" if done + left == self._steps else f" (--steps {self._steps} in whole iterations)"
         numbers = {
-            "steps": f"{done:,} of {done + left:,}{self._more(done + left)}",
+            "steps": f"{done:,} of {done + left:,}{more}",
             "steps/s": f"{speed:,.0f}",
             "goals per episode": f"{goals:.2f}{self._against(goals)}",
             "time left": str(timedelta(seconds=round(left / speed))) if speed else "–",
@@ -68,10 +68,6 @@ class RunDisplay:
                 f"{progress.scores.oracle_share_last_third:.1%} of the oracle in the last third"
             )
         return numbers
-
-    def _more(self, steps: int) -> str:
-        """Why there are more steps than were asked for."""
-        return f" (--steps {self._steps} in whole iterations)" if steps != self._steps else ""
 
     def _against(self, goals: float) -> str:
         """The reference lines around a score."""
