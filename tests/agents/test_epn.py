@@ -230,10 +230,10 @@ def test_buckets_cover_all_sizes_with_few_programs(num_slots):
     buckets = list(slot_buckets(num_slots))
     assert buckets[-1] == num_slots
     assert buckets == sorted(set(buckets))
-    assert len(buckets) <= 8 + 4 * max(0, np.log2(num_slots / 64))
-    # No more than a bucket's 16 slots or a quarter of them are computed in vain.
+    assert len(buckets) <= 4 + 2 * max(0, np.log2(num_slots / 64))
+    # No more than a bucket's 16 slots, or half of them and what makes whole 16s, are computed in vain.
     for smaller, larger in zip([0, *buckets], buckets, strict=False):
-        assert larger - (smaller + 1) <= max(15, 0.25 * smaller)
+        assert larger - (smaller + 1) <= 15 + 0.5 * smaller
 
 
 @pytest.mark.parametrize(

@@ -482,3 +482,27 @@ def test_a_sweep_killed_and_stopped_ends_with_the_same_table(local_sweep, tmp_pa
     finish(start_sweep(folder, cache))
     assert rows(folder) == rows(whole)
     assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def workers_of(process: subprocess.Popen) -> list[int]:
+    """The other processes of a sweep, by their number."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    command = lambda child: Path(f"/proc/{child}/cmdline").read_bytes()  # noqa: E731
+    return [int(child) for child in children if b"spawn_main" in command(child)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found as Linux tells them")
+def test_a_sweep_goes_on_without_a_worker_that_was_killed(local_sweep, tmp_path):
+    whole, _ = local_sweep
+    folder = tmp_path / "killed"
+    process = start_sweep(folder, tmp_path, "--workers", "2")
+    trials = lambda: list(folder.glob("trials/*/checkpoints"))  # noqa: E731
+    while process.poll() is None and len(trials()) < 2:  # Each works on one.
+        time.sleep(0.02)
+    (worker,) = workers_of(process)
+    os.kill(worker, signal.SIGKILL)
+    finish(process)
+    assert rows(folder) == rows(whole)
+    for agent in whole.glob("trials/*/agent.safetensors"):
+        assert agent.read_bytes() == (folder / agent.relative_to(whole)).read_bytes()

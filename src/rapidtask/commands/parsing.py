@@ -142,6 +142,8 @@ def specialise(
         same = {name: getattr(started, name) for name in ("world", "agent", "learning")}
         defaults = {name: same[name] if type(same[name]) is type(d) else d for name, d in defaults.items()}
         defaults |= {"seed": started.seed, "steps": started.steps}
+        if started.init_from is not None:
+            defaults |= {"init_from": started.init_from, "new_symbols": started.new_symbols}
     fields = [
         (name, type(default), dataclasses.field(default=default, kw_only=True))
         for name, default in defaults.items()
