@@ -66,6 +66,9 @@ def _refused(value: Any, hint: Any) -> str | None:
         return None if None in refusals else " or ".join(r for r in refusals if r is not None)
     if origin is Literal:
         return None if value in arguments else f"one of: {', '.join(map(str, arguments))}"
+    if origin is tuple and arguments[1:] == (...,):
+        is_row = isinstance(value, tuple) and all(_refused(entry, arguments[0]) is None for entry in value)
+        return None if is_row else f"a tuple of {arguments[0].__name__}"
     if hint in (int, float):
         allowed = int if hint is int else (int, float)
         is_number = isinstance(value, allowed) and not isinstance(value, bool)

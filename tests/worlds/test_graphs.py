@@ -2,6 +2,7 @@
 
 import gzip
 
+import equinox as eqx
 import jax
 import networkx as nx
 import numpy as np
@@ -54,11 +55,12 @@ def test_goals_and_starts_are_never_padding_and_moves_never_reach_it():
     environment = Environment(
         make_pool([world_from_graph(LINE), world_from_graph(STAR)], shuffle_observations=True)
     )
-    states, _ = environment.reset_batch(jax.random.split(jax.random.key(0), 64))
+    states, _ = eqx.filter_jit(environment.reset_batch)(jax.random.split(jax.random.key(0), 64))
+    act = eqx.filter_jit(environment.step_batch)
     count = np.array([3, 5])[np.asarray(states.world.index)]
     assert set(count) == {3, 5}
     for step in range(4):
-        states, _ = environment.step_batch(states, (np.arange(64) + step) % environment.num_actions)
+        states, _ = act(states, (np.arange(64) + step) % environment.num_actions)
         assert (np.asarray(states.state) < count).all()
         assert (np.asarray(states.goal) < count).all()
 
@@ -100,6 +102,13 @@ def weighted():
 def test_wrong_graphs_name_the_node(graph, options, message):
     with pytest.raises(WorldError, match=message):
         world_from_graph(graph, **options)
+
+
+def test_more_worlds_than_memory_has_room_for_are_refused(monkeypatch):
+    monkeypatch.setattr("rapidtask.worlds.world.MOST_ENTRIES", 20)
+    assert make_pool([world_from_graph(LINE)] * 2, shuffle_observations=True).num_worlds == 2
+    with pytest.raises(WorldError, match="3 worlds of up to 3 states do not fit into memory"):
+        make_pool([world_from_graph(LINE)] * 3, shuffle_observations=True)
 
 
 def test_equal_weights_and_those_that_are_to_be_ignored_are_taken():

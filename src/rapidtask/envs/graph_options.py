@@ -35,7 +35,7 @@ class Graphs(WorldOptions):
             # Written down at once: agents are then loaded without their files, and evaluated in others.
             graphs = read_graphs((*self.files, *self.held_out_files)).values()
             neighbours = max((len(graph.adj[node]) for graph in graphs for node in graph), default=1)
-            object.__setattr__(self, "num_symbols", self.num_symbols or max(2, *map(len, graphs), 2))
+            object.__setattr__(self, "num_symbols", self.num_symbols or max(2, *map(len, graphs)))
             object.__setattr__(self, "num_moves", self.num_moves or max(1, neighbours))
             super().__post_init__()
 

@@ -59,13 +59,13 @@ def find_domain(name: str) -> type[WorldOptions]:
         sys.path.append(os.getcwd())
     try:
         found = getattr(importlib.import_module(module), kind)
+        # Before it is called: files of runs name worlds too, and must not name anything else.
+        if not (isinstance(found, type) and issubclass(found, WorldOptions)):
+            raise InputError(f"{kind} is no class derived from rapidtask.envs.WorldOptions")
         found()
-    except InputError:
-        raise
     except Exception as error:  # whatever a module of the user's may raise
-        raise InputError(f"world {name}: {type(error).__name__}: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, WorldOptions)):
-        raise InputError(f"world {name}: {kind} is no class derived from rapidtask.envs.WorldOptions")
+        what = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        raise InputError(f"world {name}: {what}{error}") from error
     return found
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOST_STATES = 4096
 """Of worlds that options ask for: distances between all states take 32 MB then."""
 
+MOST_ENTRIES = 2**30
+"""Of the distances of a pool's worlds, which take 2 GB then."""
+
 
 class WorldError(InputError):
     """A table that is not an RTS problem; the message names the field and the entry."""
@@ -273,6 +276,8 @@ def make_pool(worlds: World | Sequence[World], *, shuffle_observations: bool) ->
     if any(world.rules.torus_size != rules.torus_size for world in worlds):
         rules = replace(rules, torus_size=None)
     slots = max(world.next_state.shape[0] for world in worlds)
+    if len(worlds) * slots**2 > MOST_ENTRIES:
+        raise WorldError(f"{len(worlds)} worlds of up to {slots} states do not fit into memory: take fewer")
     num_observations = max(slots * shuffle_observations, *(world.num_observations for world in worlds))
     tables = [
         _pad(np.asarray(w.next_state)[:, : w.rules.num_moves], w.observation, w.distance, rules, slots)
