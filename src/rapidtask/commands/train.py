@@ -82,7 +82,12 @@ class Train(TrainingOptions):
 
 
 def run_shown(
-    config: RunConfig, out: Path, options: RunOptions, resume: bool, console: Console, agent: Agent | None
+    config: RunConfig,
+    out: Path,
+    options: RunOptions,
+    resume: bool,
+    console: Console,
+    agent: Agent | None = None,
 ) -> RunResult:
     """Run a training, with fresh weights or those of an agent, and show how far it is."""
     display = RunDisplay(config)

@@ -144,13 +144,13 @@ class Trainer:
         return eqx.combine(dynamic, static), metrics
 
 
-def compiler_options() -> dict[str, Any] | None:
+def compiler_options() -> dict[str, Any]:
     """How training is compiled: on a CPU at XLA's first level, half the wait for programs that are as quick.
 
     XLA_FLAGS may set another.
     """
     is_set = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
-    return {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" and not is_set else None
+    return {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" and not is_set else {}
 
 
 def fit_vision(state: TrainState, environment: Environment) -> TrainState:
