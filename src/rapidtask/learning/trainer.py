@@ -77,7 +77,7 @@ class Trainer:
         self._updater = Updater(per_device, self.optimiser, DEVICES if self.mesh else None)
         iterate = self._iterate_sharded if self.mesh else self._iterate
         self._compiler = compiler_options()
-        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", compiler_options=self._compiler)
+        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", compiler_options=self._compiler)  # pyright: ignore[reportCallIssue]
 
     def init(self, environment: Environment) -> TrainState:
         """The state before the first iteration."""
@@ -85,7 +85,7 @@ class Trainer:
 
     def _make_state(self, environment: Environment) -> TrainState:
         if self.mesh is None:
-            return eqx.filter_jit(self._init, compiler_options=self._compiler)(environment)
+            return eqx.filter_jit(self._init, compiler_options=self._compiler)(environment)  # pyright: ignore[reportCallIssue]
         shapes = eqx.filter_eval_shape(self._init, environment)
         static = eqx.filter(shapes, _is_shape, inverse=True)
         make = jax.jit(
