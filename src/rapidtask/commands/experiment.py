@@ -148,7 +148,9 @@ def write_results(
 def train(job: ladder.Job, console: Console) -> None:
     """Train one run to its end; a signal ends it with a checkpoint, and this process with it."""
     console.print(job.command, highlight=False, soft_wrap=True)
-    result = run_shown(job.config, job.folder, RunOptions(), job.resume, console)
+    # Agents are evaluated anew for the figure.
+    options = RunOptions(evaluate_every=0)
+    result = run_shown(job.config, job.folder, options, job.resume, console)
     if result.stopped_by is not None:
         console.print("Stopped; the same command goes on.")
         sys.exit(128 + result.stopped_by)
