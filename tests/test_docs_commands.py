@@ -66,7 +66,10 @@ def frames(cities, tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """The folder of a run whose agent has learned nothing."""
-    folder = write_run(tmp_path_factory.mktemp("run") / "x", tiny_run())
+    return with_checkpoint(write_run(tmp_path_factory.mktemp("run") / "x", tiny_run()))
+
+
+def with_checkpoint(folder: Path) -> Path:
     (folder / "checkpoints").mkdir()
     shutil.copy(folder / "agent.safetensors", checkpoint_path(folder / "checkpoints", 2))
     return folder
@@ -115,14 +118,14 @@ def maps(tmp_path_factory):
 def maps_run(maps, tmp_path_factory):
     """The folder of a run in them."""
     config = replace(tiny_run(), world=replace(Graphs(files=(str(maps),)), files=("maps",), episode_steps=12))
-    return write_run(tmp_path_factory.mktemp("maps_run") / "maps", config)
+    return with_checkpoint(write_run(tmp_path_factory.mktemp("maps_run") / "maps", config))
 
 
 @pytest.fixture(scope="module")
 def metro_run(tmp_path_factory):
     """The folder of a run in the example's worlds, whose file is in the current folder."""
     config = replace(tiny_run(), world=find_domain("own_world:Metro")(episode_steps=12))
-    return write_run(tmp_path_factory.mktemp("metro_run") / "metro", config)
+    return with_checkpoint(write_run(tmp_path_factory.mktemp("metro_run") / "metro", config))
 
 
 def give(request, text: str, folder: Path) -> None:
