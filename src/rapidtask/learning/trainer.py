@@ -76,8 +76,8 @@ class Trainer:
         self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
         self._updater = Updater(per_device, self.optimiser, DEVICES if self.mesh else None)
         iterate = self._iterate_sharded if self.mesh else self._iterate
-        self._compiler = compiler_options()
-        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", compiler_options=self._compiler)  # pyright: ignore[reportCallIssue]
+        self._compiler: Any = {"compiler_options": compiler_options()}
+        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", **self._compiler)
 
     def init(self, environment: Environment) -> TrainState:
         """The state before the first iteration."""
@@ -85,13 +85,13 @@ class Trainer:
 
     def _make_state(self, environment: Environment) -> TrainState:
         if self.mesh is None:
-            return eqx.filter_jit(self._init, compiler_options=self._compiler)(environment)  # pyright: ignore[reportCallIssue]
+            return eqx.filter_jit(self._init, **self._compiler)(environment)
         shapes = eqx.filter_eval_shape(self._init, environment)
         static = eqx.filter(shapes, _is_shape, inverse=True)
         make = jax.jit(
             lambda: eqx.filter(self._init(environment), eqx.is_array),
             out_shardings=self.shardings(shapes),
-            compiler_options=self._compiler,
+            **self._compiler,
         )
         return eqx.combine(make(), static)
 
