@@ -22,12 +22,12 @@ TRAINING = (
     " --learning.cpu-devices 1"
 )
 SMALL_AGENT = " --agent.width 8 --agent.iterations 1"
+RUN_OPTIONS = " --run-options.evaluation-episodes 4 --run-options.checkpoint-every 1"
 
 SMALL = {
     "rapidtask evaluate": "--episodes 4",
-    "rapidtask train": TRAINING
-    + SMALL_AGENT
-    + " --run-options.evaluation-episodes 4 --run-options.checkpoint-every 1",
+    "rapidtask train --init-from": TRAINING + RUN_OPTIONS,
+    "rapidtask train": TRAINING + SMALL_AGENT + RUN_OPTIONS,
     "rapidtask sweep": TRAINING + SMALL_AGENT + " --trials 1 --workers 1 --evaluation-episodes 4",
     "rapidtask experiment analysis": "--episodes 4 --only grid_attention",
     "rapidtask experiment ladder": "--episodes 4 --steps 60 --seeds 0",
@@ -106,6 +106,7 @@ SLOW = {
     " rapidtask train --out runs/x --distributed localhost:1234,1,2",
     "rapidtask train --out runs/x --learning.num-envs 512 --learning.minibatch-size 2048",
     "rapidtask train --steps 1000000 --seed 0 --out runs/x",
+    "rapidtask train --init-from epn-memory-planning --world.size 5 --new-symbols --out runs/larger",
     "rapidtask train --resume --out runs/metro",
     "rapidtask train --world graphs --world.files maps --out runs/maps",
     "rapidtask train --world graphs --world.files maps --world.held-out-files 'maps/*.gexf' --out runs/maps",
@@ -132,6 +133,8 @@ NETWORK = "installs from a network; that the extra exists is tested below"
 EXCLUDED = {
     "rapidtask evaluate": NAME,
     "rapidtask train": NAME,
+    "rapidtask train --world memory-planning": NAME,
+    "python benchmarks/first_hour.py": "minutes of commands in processes of their own",
     "rapidtask watch": NAME,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
@@ -143,6 +146,7 @@ EXCLUDED = {
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
     "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
     "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
+    "python benchmarks/rows_bench.py": "compiles planners of many sizes",
     "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",
     'gcloud compute tpus tpu-vm ssh NAME --worker=all --command "rapidtask train --out /shared/runs/x'

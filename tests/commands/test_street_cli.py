@@ -86,7 +86,7 @@ def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path)
         ("train --world streetlearn --world.city seinebank --out run", "seinebank: held out for evaluation"),
         (
             "evaluate --pretrained epn-streetlearn-pixels --world.pool-size 2",
-            "seinebank: no such frame store; `rapidtask cities render seinebank --out frames` makes it",
+            "frames/seinebank: no such frame store; `rapidtask cities render seinebank --out frames`",
         ),
         ("cities show atlantis", "atlantis: no such city or file"),
         ("cities show train", "train: stands for 12 cities; name one"),

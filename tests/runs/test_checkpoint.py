@@ -258,7 +258,8 @@ def test_an_agent_file_of_an_earlier_version_loads_under_todays_names():
         goal_as_successor=True,
         plan_with_newest=True,
     )
-    assert config.learning == LearningConfig(learning_rate=1e-3, optimiser="adam", gradient_clip=2.0)
+    sizes = {"num_envs": 64, "minibatch_size": 256}  # defaults of that version
+    assert config.learning == LearningConfig(**sizes, learning_rate=1e-3, optimiser="adam", gradient_clip=2.0)
     assert (config.world, config.seed) == (MemoryPlanning(size=2, episode_steps=12), 3)
     fresh = config.make_agent()  # its weights were saved as they were made
     for ours, theirs in zip(jax.tree.leaves(agent), jax.tree.leaves(fresh), strict=True):

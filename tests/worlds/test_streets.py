@@ -263,15 +263,3 @@ def test_lines_lead_from_tail_to_head(rules, keep_intermediate):
             ):
                 assert point.tolist() == [city.lat[node[world, state]], city.lng[node[world, state]]]
             assert keep_intermediate == (len(line) == 2) or len(line) == 2
-
-
-def test_a_street_environment_is_a_tree_that_can_be_taken_apart():
-    # As training on several devices does.
-    pool = sample_pool([tricky_city()[0]], 2, 0, NeighbourhoodOptions("paper", 2))
-    environment = Environment(pool, EpisodeOptions(episode_steps=5))
-    shapes = eqx.filter_eval_shape(
-        lambda e: e.reset_batch(jax.random.split(jax.random.key(0), 3)), environment
-    )
-    assert shapes[1].observation.shape == (3,)
-    arrays, rest = eqx.partition(environment, eqx.is_array)
-    assert eqx.tree_equal(eqx.combine(arrays, rest), environment)

@@ -86,7 +86,8 @@ class Trainer:
     def _make_state(self, environment: Environment) -> TrainState:
         if self.mesh is None:
             return eqx.filter_jit(self._init, **self._compiler)(environment)
-        shapes = eqx.filter_eval_shape(self._init, environment)
+        # A copy, which has no places and names beside it: Equinox cannot take those apart.
+        shapes = eqx.filter_eval_shape(self._init, jax.tree.map(lambda leaf: leaf, environment))
         static = eqx.filter(shapes, _is_shape, inverse=True)
         make = jax.jit(
             lambda: eqx.filter(self._init(environment), eqx.is_array),

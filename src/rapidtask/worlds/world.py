@@ -85,8 +85,8 @@ class Names(tuple):
     """
 
 
-# No leaves: compiled code is given the tables alone. Copies keep the type: trees of other types differ.
-jax.tree_util.register_pytree_node(Names, lambda _: ((), None), lambda *_: Names())
+# No leaves: compiled code is given the tables alone.
+jax.tree_util.register_pytree_node(Names, lambda _: ((), None), lambda *_: None)  # pyright: ignore
 
 
 class World(eqx.Module):

@@ -74,11 +74,8 @@ class StreetPlaces:
         return [np.stack([city.lat[path], city.lng[path]], axis=1) for path in paths]
 
 
-# No leaves: compiled code is given the tables alone, and one program serves the pools of all cities. What it
-# gets in the place of these is empty, but of their type: trees of other types could not be put together.
-jax.tree_util.register_pytree_node(
-    StreetPlaces, lambda _: ((), None), lambda *_: object.__new__(StreetPlaces)
-)
+# No leaves: compiled code is given the tables alone, and one program serves the pools of all cities.
+jax.tree_util.register_pytree_node(StreetPlaces, lambda _: ((), None), lambda *_: None)  # pyright: ignore
 
 
 class StreetPool(WorldPool):
