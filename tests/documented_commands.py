@@ -177,6 +177,8 @@ def commands_of(text: str) -> list[str]:
 COLLECTED = list(dict.fromkeys(c for page in DOCUMENTS for c in commands_of(page.read_text("utf-8"))))
 RUN = [command for command in COLLECTED if command not in EXCLUDED]
 NOTEBOOK = "docs/notebook.md"
+EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
+"""Scripts, which pages show whole; test_examples.py runs them."""
 
 
 def code_of(page: Path) -> dict[str, str]:
@@ -193,7 +195,7 @@ RUN_CODE = {
     name: code
     for name, code in CODE.items()
     # Files of examples/ are run by test_examples.py; test_viewer.py also looks at what is made.
-    if "--8<--" not in code and not name.startswith("docs/viewer.md")
+    if code not in EXAMPLES and not name.startswith("docs/viewer.md")
 }
 SLOW_CODE = {"docs/views.md-0", NOTEBOOK}
 SMALL_NOTEBOOK = {

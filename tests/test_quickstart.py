@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from documented_commands import COLLECTED, EXCLUDED, ROOT, commands_of, small
+from documented_commands import COLLECTED, EXAMPLES, EXCLUDED, ROOT, commands_of, small
 from fake_runs import page_data
 from rapidtask.cli import main
 
@@ -18,7 +18,7 @@ STEPS = [
     (kind, step)
     for kind, text in BLOCKS
     for step in ([text] if kind == "python" else commands_of(f"```\n{text}```") if kind == "" else [])
-    if step not in EXCLUDED and "--8<--" not in step  # a script that test_examples.py runs
+    if step not in EXCLUDED and step not in EXAMPLES
 ]
 
 
