@@ -87,7 +87,9 @@ SLOW = {
     "rapidtask cities list --statistics",
     "rapidtask cities render seinebank --out frames",
     "rapidtask evaluate --checkpoint agent.safetensors --greedy --policy all --json",
+    "rapidtask evaluate --checkpoint runs/x",
     "rapidtask evaluate --checkpoint runs/x --world.episode-steps 300",
+    "rapidtask evaluate --policy all --episodes 2000",
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
     "rapidtask evaluate --world memory-planning --pretrained epn-memory-planning --episodes 2000 --seed 7"
     " --json",
