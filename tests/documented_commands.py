@@ -140,7 +140,7 @@ EXCLUDED = {
     "rapidtask watch": NAME,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
-    "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train two small rungs",
+    "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train a small rung",
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install .": "installs; the tests run in what it installs",
     "pip install 'rapidtask[sweep]'": NETWORK,
