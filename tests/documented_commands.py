@@ -87,7 +87,9 @@ SLOW = {
     "rapidtask cities list --statistics",
     "rapidtask cities render seinebank --out frames",
     "rapidtask evaluate --checkpoint agent.safetensors --greedy --policy all --json",
+    "rapidtask evaluate --checkpoint runs/x",
     "rapidtask evaluate --checkpoint runs/x --world.episode-steps 300",
+    "rapidtask evaluate --policy all --episodes 2000",
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
     "rapidtask evaluate --world memory-planning --pretrained epn-memory-planning --episodes 2000 --seed 7"
     " --json",
@@ -138,7 +140,7 @@ EXCLUDED = {
     "rapidtask watch": NAME,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
-    "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train two small rungs",
+    "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train a small rung",
     "make bench": "measures for an hour; that the target exists is tested below",
     "pip install .": "installs; the tests run in what it installs",
     "pip install 'rapidtask[sweep]'": NETWORK,

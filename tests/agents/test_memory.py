@@ -134,10 +134,10 @@ def test_the_belief_is_the_most_recent_rows(k, written):
 def test_memories_hold_what_was_experienced(arguments):
     """Against lists of transitions kept by hand, for environments whose episodes are out of step."""
     timesteps = random_history(**arguments)
-    memories = compiled_memories()(timesteps)
+    memories = jax.tree.map(np.asarray, compiled_memories()(timesteps))
     for env, expected in enumerate(experience(timesteps)):
         for step, transitions in enumerate(expected):
-            counted, every = (jax.tree.map(lambda x, s=step, e=env: np.asarray(x[s, e]), m) for m in memories)
+            counted, every = (jax.tree.map(lambda x, s=step, e=env: x[s, e], m) for m in memories)
             assert [row[:3] for row in rows(every)] == transitions
             assert [row[:3] for row in rows(counted)] == list(dict.fromkeys(transitions))
             assert all(row[3] == transitions.count(row[:3]) for row in rows(counted))

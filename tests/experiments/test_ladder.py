@@ -153,10 +153,12 @@ def test_a_missing_rung_is_named(tmp_path):
     assert row["goals_per_episode_stderr"] > 0  # of one seed: over episodes
 
 
-def test_two_rungs_are_trained_scored_and_drawn(tmp_path):
-    for job in list_jobs(tiny_runs(seeds=(0,)), tmp_path / "runs"):
-        train(job, Console(quiet=True))
-    write_run(tmp_path / "runs" / "x", tiny_runs().config(TINY[0], seed=1))
+def test_what_is_missing_is_trained_and_two_rungs_are_scored_and_drawn(tmp_path):
+    for seed in (0, 1):
+        write_run(tmp_path / "runs" / f"first-{seed}", tiny_runs().config(TINY[0], seed=seed))
+    there = read_runs([tmp_path / "runs"], "memory-planning")
+    (job,) = list_jobs(tiny_runs(there, seeds=(0,)), tmp_path / "runs")
+    train(job, Console(quiet=True))
     found = tiny_runs(read_runs([tmp_path / "runs"], "memory-planning"))
     assert [job.folder.name for job in list_jobs(found, tmp_path)] == ["02-no-planner-seed-1"]
     (result,) = make_results(EXPERIMENT, found, tmp_path / "out", "rapidtask")
@@ -171,7 +173,7 @@ def test_two_rungs_are_trained_scored_and_drawn(tmp_path):
     assert (tmp_path / "out" / "ladder.png").read_bytes().startswith(b"\x89PNG")
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "](ladder.png)" in readme
-    assert "01-first-seed-0" in readme
+    assert "02-no-planner-seed-0" in readme
     assert result.drawing is not None
     labels = [label.get_text() for label in result.drawing.axes[0].get_yticklabels()]
     assert labels == ["1  first", "2  no planner"]

@@ -144,10 +144,12 @@ def test_advantages_are_normalised_over_the_steps_that_happened():
 
 
 def test_staggered_environments_end_their_episodes_one_after_the_other(environment, agent):
-    keys = jax.random.split(jax.random.key(5), NUM_ENVS)
-    actors = start_actors(environment, agent, keys, stagger=True)
-    rollout, _ = eqx.filter_jit(collect)(environment, agent, actors, 2 * WORLD.episode_steps + 2)
-    last = np.asarray(rollout.timesteps.last)
+    @eqx.filter_jit
+    def ends_of_episodes(environment, agent, keys):
+        actors = start_actors(environment, agent, keys, stagger=True)
+        return collect(environment, agent, actors, 2 * WORLD.episode_steps + 2)[0].timesteps.last
+
+    last = np.asarray(ends_of_episodes(environment, agent, jax.random.split(jax.random.key(5), NUM_ENVS)))
     first_ends = last.argmax(axis=0)
     expected = WORLD.episode_steps - np.arange(NUM_ENVS) * WORLD.episode_steps // NUM_ENVS
     np.testing.assert_array_equal(first_ends, expected)
@@ -156,7 +158,7 @@ def test_staggered_environments_end_their_episodes_one_after_the_other(environme
 
 
 def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
-    samples = prepare(agent, AT_ONCE, rollout)
+    samples = eqx.filter_jit(lambda agent, rollout: prepare(agent, AT_ONCE, rollout))(agent, rollout)
     samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
     surprising = jnp.arange(ALL) % 10 == 0
     advantage = jnp.where(surprising, -3.0, 0.1)
@@ -283,7 +285,7 @@ def test_repeated_bad_updates_end_the_run_and_the_last_good_checkpoint_stays(tmp
     # Entropy's weight is 0.05 in the first iteration; after that, gradients are too large for a float.
     config = tiny_run(8, agent=LSTM, entropy_end=1e38)
     with pytest.raises(DivergedError, match="no finite update in 3 iterations"):
-        run(config, tmp_path, replace(OPTIONS, checkpoint_every=1))
+        run(config, tmp_path, replace(OPTIONS, checkpoint_every=1, evaluate_every=9))
     assert [path.name for path in list_checkpoints(tmp_path / CHECKPOINTS)] == [
         "checkpoint-00000001.safetensors"
     ]

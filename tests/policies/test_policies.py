@@ -1,3 +1,5 @@
+from functools import cache
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -105,12 +107,17 @@ def test_plan_finds_shortest_known_paths():
     assert (to_three[:3] >= 4).all()
 
 
+@cache
+def goals_in_a_small_game(name, respawn):
+    """Mean goals of a policy on another size."""
+    game = make_environment("memory-planning", size=3, respawn=respawn, episode_steps=60)
+    return play(game, make_policy(name, game), 64, seed=1).completed.sum(axis=0).mean()
+
+
 @pytest.mark.parametrize("respawn", [False, True])
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_runs_on_every_size_and_stays_below_the_oracle(name, respawn):
-    game = make_environment("memory-planning", size=3, respawn=respawn, episode_steps=60)
-    goals = play(game, make_policy(name, game), 64, seed=1).completed.sum(axis=0).mean()
-    best = play(game, make_policy("oracle", game), 64, seed=1).completed.sum(axis=0).mean()
+    goals, best = (goals_in_a_small_game(policy, respawn) for policy in (name, "oracle"))
     assert goals <= best
     assert name in ("random", "random-walk") or goals > 0.3 * best
 

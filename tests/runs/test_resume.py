@@ -73,10 +73,19 @@ def test_the_log_has_every_iteration_and_the_evaluations(uninterrupted):
     ]
 
 
-def test_a_run_stopped_by_a_signal_goes_on_bit_for_bit(uninterrupted, tmp_path):
+def test_a_run_that_is_stopped_then_crashes_and_is_damaged_goes_on_bit_for_bit(
+    uninterrupted, tmp_path, capsys
+):
+    class Crash(Exception):
+        pass
+
     def stop(progress):
         if progress.iteration == 3:
             os.kill(os.getpid(), signal.SIGTERM)
+
+    def crash(progress):
+        if progress.iteration == 5:
+            raise Crash
 
     result = run(CONFIG, tmp_path, OPTIONS, show=stop)
     assert result.stopped_by == signal.SIGTERM
@@ -86,26 +95,14 @@ def test_a_run_stopped_by_a_signal_goes_on_bit_for_bit(uninterrupted, tmp_path):
         run(CONFIG, tmp_path, OPTIONS)
     with pytest.raises(InputError, match="written with --seed 0, not 1"):
         run(replace(CONFIG, seed=1), tmp_path, OPTIONS, resume=True)
-    assert run(CONFIG, tmp_path, OPTIONS, resume=True).stopped_by is None
-    assert_same_run(tmp_path, uninterrupted)
-
-
-def test_a_crash_and_a_damaged_checkpoint_lose_no_more_than_the_work_since(uninterrupted, tmp_path, capsys):
-    class Crash(Exception):
-        pass
-
-    def crash(progress):
-        if progress.iteration == 5:
-            raise Crash
-
     with pytest.raises(Crash):
-        run(CONFIG, tmp_path, OPTIONS, show=crash)
+        run(CONFIG, tmp_path, OPTIONS, show=crash, resume=True)
     with (tmp_path / "log.jsonl").open("a") as log:
         log.write('{"iteration": 6, "ste')  # cut short by the crash
     damaged = checkpoint_path(tmp_path / CHECKPOINTS, 4)
     damaged.write_bytes(damaged.read_bytes()[:-100])
     # A run resumed from before a damaged checkpoint keeps what it writes, and mends the damaged one.
-    run(CONFIG, tmp_path, replace(OPTIONS, keep=1), resume=True)
+    assert run(CONFIG, tmp_path, replace(OPTIONS, keep=1), resume=True).stopped_by is None
     assert f"passing over {damaged}" in capsys.readouterr().err
     assert_same_run(tmp_path, uninterrupted)
     assert len(list_checkpoints(tmp_path / CHECKPOINTS)) == 1
