@@ -65,7 +65,8 @@ def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int
                 compiled = jax.jit(plan).lower(memory).compile()
             plans[name] = compiled(memory)
             seconds = best_seconds(lambda compiled=compiled, memory=memory: compiled(memory))
-            cells[name] = (1e3 * seconds, compiled.memory_analysis().temp_size_in_bytes / 1e6)
+            memory_used = compiled.memory_analysis().temp_size_in_bytes  # pyright: ignore[reportOptionalMemberAccess]
+            cells[name] = (1e3 * seconds, memory_used / 1e6)
         if "all pairs" in plans:
             np.testing.assert_allclose(plans["all pairs"], plans["lists"], rtol=1e-3, atol=1e-3)
         shown = [f"{cells[name][0]:.2f}, {cells[name][1]:.1f}" if name in cells else "–" for name in kinds]
@@ -75,7 +76,7 @@ def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # pyright: ignore
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000])
     parser.add_argument("--iterations", type=int, default=4)
     arguments = parser.parse_args()
