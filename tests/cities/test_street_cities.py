@@ -30,9 +30,9 @@ def oddities(pool):
 @pytest.mark.parametrize("rules", ["paper", "release"])
 def test_generated_cities_agree_with_the_reference(rules):
     cities = load_cities("train") + load_cities("held-out")
-    pool = sample_pool(cities, 75, 0, NeighbourhoodOptions(rules, 5))
+    pool = sample_pool(cities, 150, 0, NeighbourhoodOptions(rules, 5))
     agree(pool)
-    assert oddities(pool)["dead ends"] > 10
+    assert oddities(pool)["dead ends"] > 20
 
 
 @pytest.mark.parametrize("rules", ["paper", "release"])
