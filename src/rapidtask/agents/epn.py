@@ -198,9 +198,10 @@ class EPN(EpisodicAgent):
         *,
         with_attention: bool = False,
         only_last: bool = False,
+        start: Float[Array, "B N D"] | None = None,
     ) -> Plan:
         """Plan over memories `[B]`, for as many iterations as configured or given; keep the last belief only
-        or those before it too."""
+        or those before it too. Planning starts from the embedded rows, or from another belief about them."""
         if iterations is None:
             iterations = self.config.iterations if self.further is None else self.config.learned_iterations
             assert iterations is not None
@@ -210,7 +211,7 @@ class EPN(EpisodicAgent):
                 bias = self._neighbours(memory, embeddings)
             else:
                 bias = self._bias(memory, memory, embeddings)
-            beliefs = self.planner(rows, bias, iterations, self.further, only_last=only_last)
+            beliefs = self.planner(rows, bias, iterations, self.further, start=start, only_last=only_last)
             if not with_attention or isinstance(bias, Neighbours):
                 return Plan(memory, beliefs, [])
             return Plan(memory, beliefs, [self.planner.block.weights(b, None, bias) for b in beliefs[:-1]])

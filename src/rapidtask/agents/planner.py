@@ -133,19 +133,22 @@ class AllToAll(eqx.Module):
         iterations: int,
         further: Int[Array, ""] | None = None,
         *,
+        start: Float[Array, "B N D"] | None = None,
         only_last: bool = False,
     ) -> Float[Array, "I B N D"]:
         """All rows before planning, or after the `further` iterations, and after each iteration; or at last.
 
-        Nothing is learned from further iterations: gradients end at the belief that they come to.
+        Planning starts from the rows, or from another belief about them. Nothing is learned from further
+        iterations: gradients end at the belief that they come to.
         """
-        start = rows
+        start = rows if start is None else start
         if further is not None:
             fixed, fixed_rows, fixed_bias = jax.tree.map(
                 lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, (self.block, rows, bias)
             )
             think = lambda _, belief: fixed(belief, None, fixed_bias, fixed_rows)  # noqa: E731
-            start = jnp.where(further > 0, jax.lax.fori_loop(0, further, think, fixed_rows), rows)
+            further_on = jax.lax.fori_loop(0, further, think, jax.lax.stop_gradient(start))
+            start = jnp.where(further > 0, further_on, start)
         think = lambda belief: self.block(belief, None, bias, rows)  # noqa: E731
         return iterate(think, start, iterations, only_last=only_last)
 

@@ -13,6 +13,7 @@ import tyro
 from rich.console import Console
 
 from rapidtask.agents.agent import Agent
+from rapidtask.agents.warm_start import WarmStart
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
@@ -54,15 +55,21 @@ class AgentOptions:
         check_options(self)
 
     def trained(
-        self, environment: Environment, pretrained: Sequence[str], checkpoint: Path | None = None
+        self,
+        environment: Environment,
+        pretrained: Sequence[str],
+        checkpoint: Path | None = None,
+        *,
+        warm_start: bool = False,
     ) -> dict[str, Policy]:
         """Trained agents as policies, their options changed, by the name to report."""
-        changes = f", {', '.join(self.options)}" if self.options else ""
+        changes = "".join(f", {text}" for text in (*self.options, *(["warm start"] if warm_start else [])))
         policies: dict[str, Policy] = {}
 
         def add(agent: Agent, config: RunConfig, name: str, *, greedy: bool) -> None:
             changed = dict(parse_option(config.agent, text) for text in self.options)
             agent, _ = fit_agent(agent, config, environment, new_symbols=self.new_symbols, **changed)
+            agent = WarmStart(agent) if warm_start else agent
             policies[name] = make_learned_policy(agent, environment, greedy=greedy)
 
         if (path := checkpoint) is not None:
@@ -89,6 +96,8 @@ class Evaluate(AgentOptions):
     """A reference policy, or all of them; by default all, or none beside a trained agent."""
     episodes: Count = 500
     """Episodes to run per policy."""
+    warm_start: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Let the trained EPNs think while walking: each plan starts from the last step's, until a new goal."""
     json_output: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False
     """Print exactly one JSON object instead of a table."""
     plot: Path | None = None
@@ -123,8 +132,9 @@ class Evaluate(AgentOptions):
 
     def policies(self, environment: Environment) -> dict[str, Policy]:
         """The policies to evaluate, by the name to report: trained agents first."""
-        learned = self.trained(environment, self.pretrained, self.checkpoint)
-        flags = {"--greedy": self.greedy, "--options": self.options, "--new-symbols": self.new_symbols}
+        learned = self.trained(environment, self.pretrained, self.checkpoint, warm_start=self.warm_start)
+        names = ("greedy", "options", "new_symbols", "warm_start")
+        flags = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
         for flag, given in flags.items():
             if given and not learned:
                 raise InputError(f"{flag} is about a trained agent; it needs a --checkpoint or --pretrained")

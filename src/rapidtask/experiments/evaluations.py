@@ -12,6 +12,7 @@ import numpy as np
 
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
+from rapidtask.agents.warm_start import WarmStart
 from rapidtask.envs.registry import MemoryPlanning, domain_name
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
@@ -118,7 +119,14 @@ class Evaluations:
         return dataclasses.replace(world, frames=self.frames) if self._sees_pixels(name) else world
 
     def policy(
-        self, name: str, world: Any, *, greedy: bool = False, new_symbols: bool = False, **options
+        self,
+        name: str,
+        world: Any,
+        *,
+        greedy: bool = False,
+        new_symbols: bool = False,
+        warm_start: bool = False,
+        **options,
     ) -> Policy:
         """A trained agent by its label, or a reference policy by its name, for a world."""
         environment = world.make()
@@ -126,7 +134,7 @@ class Evaluations:
         if trained is None:
             return make_policy(name, environment)
         fitted, _ = fit_agent(trained.agent, trained.config, environment, new_symbols=new_symbols, **options)
-        return make_learned_policy(fitted, environment, greedy=greedy)
+        return make_learned_policy(WarmStart(fitted) if warm_start else fitted, environment, greedy=greedy)
 
     def fits(self, label: str, world: Any) -> bool:
         """Whether an agent's weights can act in a world, with new symbols if need be."""
