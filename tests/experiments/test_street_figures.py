@@ -34,9 +34,11 @@ SMALL = Experiment(
         StepsToGoal(references=FEW),
         ThinkingTime(references=FEW),
         MoreIntersections(intersections=(5, 7), references=("oracle",)),
-        MoreIterations(intersections=(5,), iterations=(1, 2)),
-        LargerMaps(intersections=(5, 12), steps_per_intersection=4, references=("edges-inverse",)),
-        IntermediateNodes(iterations=(1, 2), lengths=(12,), references=FEW),
+        MoreIterations(intersections=(5,), iterations=(1, 2), steps_per_intersection=3, episodes=40),
+        LargerMaps(
+            intersections=(5, 12), references=("edges-inverse",), steps_per_intersection=4, episodes=40
+        ),
+        IntermediateNodes(iterations=(1, 2), episode_steps=12, references=FEW),
         OtherCities(references=("oracle",), cities=("seinebank", "paris_se", "village")),
         LongerLives(lengths=(12, 24), lengths_all=(12,), window=12, episodes=4),
     ),
@@ -73,13 +75,16 @@ def test_every_figure_is_written_with_its_table(results):
 def test_tables_hold_what_was_measured(results):
     _, made = results
     larger = {(row["line"], row["intersections"], row["episode_steps"]) for row in made["larger_maps"].rows}
-    assert ("EPN, 8 iterations", 12, 48) in larger
-    assert ("LSTM", 5, 12) in larger
+    assert ("EPN, thinking while walking", 12, 48) in larger
+    assert ("LSTM", 5, 20) in larger
     assert not any(line == "LSTM" and size == 12 for line, size, _ in larger)  # 120 symbols, 60 were learned
     cities = {row["city"]: row["trained_on"] for row in made["other_cities"].rows}
     assert cities == {"seinebank": 0, "paris_se": 0, "village": 1}
-    nodes = {(row["intermediate_nodes"], row["iterations"]) for row in made["intermediate_nodes"].rows}
-    assert nodes == {(kept, i) for kept in ("kept", "left out") for i in (1, 2, None)}
+    nodes = {(row["line"], row["iterations"]) for row in made["intermediate_nodes"].rows}
+    walking = {
+        (f"EPN, thinking {when}", i) for when in ("while walking", "anew at every step") for i in (1, 2)
+    }
+    assert nodes == walking | {(name, None) for name in FEW}
     lives = [row for row in made["longer_lives"].rows if row["kind"] == "life"]
     assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24), ("all", 12)]
     shares = {row["agent"]: row for row in made["oracle_share"].rows}

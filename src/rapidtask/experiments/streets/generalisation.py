@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -103,29 +104,47 @@ class MoreIntersections(Figure[Evaluations]):
         return drawing
 
 
+WARM = "EPN, thinking while walking"
+COLD = "EPN, thinking anew at every step"
+
+
+def warm_starts(epn: TrainedAgent, names: Iterable[str], **options: Any) -> list[tuple[str, str, dict]]:
+    """Line, name and options of agents that think while walking, if their planner can."""
+    config = epn.config.agent
+    can = config.block == "recall" and config.recent_rows is None
+    return [(WARM, name, {**options, "warm_start": True}) for name in names] if can else []
+
+
 class MoreIterations(Figure[Evaluations]):
     """More thinking than trained for: planner iterations changed at evaluation."""
 
-    title: str = "Beyond the paper: more planner iterations than trained with"
+    title: str = "Beyond the paper: 1 to 64 planner iterations"
     caption: str = (
-        "The same weights evaluated with 1 to 8 planner iterations; a ring marks the number trained with. "
-        "Left: neighbourhoods as large as trained on; right: larger ones, where paths are longer than any "
-        "trained on. Whiskers: standard errors over episodes."
+        "One set of weights, trained on 5 intersections, with 1 to 64 planner iterations a step, in "
+        "neighbourhoods as large as trained on and larger ones, 40 steps for each intersection. Each plan "
+        "starts from the memory's rows, or from the last step's belief until the goal changes: thinking "
+        "while walking. A ring marks the iterations trained with on average. Whiskers: standard errors over "
+        "episodes."
     )
-    iterations: tuple[int, ...] = (1, 2, 4, 6, 8)
-    intersections: tuple[int, ...] = (5, 9)
-    episodes: int = 300
+    iterations: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
+    intersections: tuple[int, ...] = (5, 9, 24)
+    steps_per_intersection: int = 40
+    episodes: int = 500
+    """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        for intersections in self.intersections:
-            world = replace(source.world, num_intersections=intersections)
-            for epn, iterations in product(epns(source), self.iterations):
-                trained = epn.config.agent.iterations
-                notes = {"line": epn_name(epn), "iterations": iterations, "trained_with": trained}
-                yield notes | score_row(source, epn.label, world, self.episodes, iterations=iterations)
+        epn = source.epn()
+        shown = [(COLD, epn.label, {}), *warm_starts(epn, [epn.label])]
+        for intersections, (line, name, options) in product(self.intersections, shown):
+            steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
+            world = replace(source.world, num_intersections=intersections, episode_steps=steps)
+            for iterations in self.iterations:
+                notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
+                row = score_row(source, name, world, episodes, iterations=iterations, **options)
+                yield {"line": line, **notes, **row}
 
     def plot(self, rows: Table) -> Drawing:
-        drawing, parts = share_panels(rows, "intersections", "iterations", (4.2, 3.7))
+        drawing, parts = share_panels(rows, "intersections", "iterations", (3.4, 3.7), xscale="log")
         for axes, ours in parts:
             axes.set_title(f"{ours[0]['intersections']} intersections")
             for row in ours:
@@ -136,40 +155,43 @@ class MoreIterations(Figure[Evaluations]):
 
 
 class LargerMaps(Figure[Evaluations]):
-    """Maps several times as large as trained on, in episodes as long as trained on and longer ones."""
+    """Maps up to twenty times as large as trained on."""
 
-    title: str = "Beyond the paper: maps of 12, 16 and 24 intersections"
+    title: str = "Beyond the paper: towns of up to 100 intersections"
     caption: str = (
-        "Agents trained on 5 intersections and 200 steps, in larger neighbourhoods of the held-out city. "
-        "Left: 200 steps, too few to see the largest maps. Right: 40 steps for each intersection. The EPN is "
-        "shown with the planner iterations it was trained with, and with twice as many. Beyond 9 "
-        "intersections there are more symbols than in training, which only agents with fixed symbols can "
-        "tell apart. Whiskers: standard errors over episodes."
+        "Agents trained on 5 intersections, in larger neighbourhoods of the held-out city, 40 steps for each "
+        "intersection. The EPN is shown as trained, and with 8 iterations a step that go on while it walks. "
+        "Beyond 9 intersections there are more symbols than in training, which only agents with fixed "
+        "symbols can tell apart. Whiskers: standard errors over seeds, or over episodes where there is one "
+        "seed."
     )
-    intersections: tuple[int, ...] = (5, 7, 9, 12, 16, 24)
+    intersections: tuple[int, ...] = (5, 9, 16, 24, 50, 100)
     steps_per_intersection: int = 40
+    iterations: int = 8
     references: tuple[str, ...] = ("within-task", "edges-inverse")
-    episodes: int = 200
+    episodes: int = 500
+    """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
-        trained = epn.config.agent.iterations
+        shown = [(COLD, epn.label, {})]
+        shown += warm_starts(epn, source.seeds(epn.label), iterations=self.iterations)
+        shown += [(name, name, {}) for name in self.references]
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
-            by_size = self.steps_per_intersection * intersections
-            for time, length in (("fixed", source.world.episode_steps), ("per intersection", by_size)):
-                world = replace(source.world, num_intersections=intersections, episode_steps=length)
-                for iterations in (trained, 2 * trained):
-                    row = score_row(source, epn.label, world, self.episodes, iterations=iterations)
-                    yield {"line": f"EPN, {style.plural(iterations)}", "time": time, **row}
-                for name in (*(label for label in rivals if source.fits(label, world)), *self.references):
-                    yield {"line": name, "time": time, **score_row(source, name, world, self.episodes)}
+            steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
+            world = replace(source.world, num_intersections=intersections, episode_steps=steps)
+            fitting = [(label, label, {}) for label in rivals if source.fits(label, world)]
+            for line, name, options in (*shown, *fitting):
+                yield {"line": line, **score_row(source, name, world, episodes, **options)}
 
     def plot(self, rows: Table) -> Drawing:
-        drawing, parts = share_panels(rows, "time", "intersections", (4.4, 3.8))
-        (fixed, (first, *_)), (longer, _) = parts
-        fixed.set_title(f"{first['episode_steps']} steps")
-        longer.set_title(f"{self.steps_per_intersection} steps per intersection")
+        drawing, axes = style.subplots(5.6, 4.0)
+        style.draw_lines(axes, rows, "intersections", SHARE)
+        axes.set(xlabel="intersections", ylabel=style.Y_LABELS[SHARE], xscale="log")
+        axes.set_xticks(values(rows, "intersections"), map(str, values(rows, "intersections")))
+        axes.minorticks_off()
+        style.shared_legend(drawing, ncols=2)
         return drawing
 
 
@@ -181,37 +203,27 @@ class IntermediateNodes(Figure[Evaluations]):
         "The EPN was trained in worlds where moving forward leads to the next crossing. Here every node on "
         "the way is a state of its own (the paper's proposal to test jumpy planning): 5 intersections then "
         "have about 65 states instead of 24, up to 320, and goals are further apart than any in training. "
-        "Share of the oracle in the last third against planner iterations at evaluation, in episodes of 200 "
-        "and of 1,000 steps. Dashed: reference policies with the nodes kept. Whiskers: standard errors over "
-        "episodes."
+        "Share of the oracle in the last third of 1,000 steps against planner iterations a step. Dashed: "
+        "reference policies. Whiskers: standard errors over seeds, or over episodes where there is one seed."
     )
-    iterations: tuple[int, ...] = (1, 2, 4, 8)
-    lengths: tuple[int, ...] = (200, 1000)
-    references: tuple[str, ...] = ("within-task", "edges-inverse", "oracle")
-    episodes: int = 100
+    iterations: tuple[int, ...] = (2, 4, 8, 16)
+    episode_steps: int = 1000
+    references: tuple[str, ...] = ("within-task", "edges-inverse")
+    episodes: int = 32
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
-        tried = [(epn.label, {"iterations": iterations}) for iterations in self.iterations]
-        tried += [(name, {}) for name in self.references]
-        for length, kept in product(self.lengths, (False, True)):
-            world = replace(source.world, episode_steps=length, keep_intermediate=kept)
-            for name, options in tried:
-                yield {
-                    "intermediate_nodes": "kept" if kept else "left out",
-                    "trained_with": epn.config.agent.iterations,
-                    "iterations": options.get("iterations"),
-                    **score_row(source, name, world, self.episodes, **options),
-                }
+        world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
+        shown = [(COLD, epn.label, {}), *warm_starts(epn, source.seeds(epn.label))]
+        for (line, name, options), iterations in product(shown, self.iterations):
+            row = score_row(source, name, world, self.episodes, iterations=iterations, **options)
+            yield {"line": line, "iterations": iterations, **row}
+        for name in self.references:
+            yield {"line": name, "iterations": None, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
-        rows = [{**row, "line": f"EPN, intermediate nodes {row['intermediate_nodes']}"} for row in rows]
         tried = [row for row in rows if row["iterations"] is not None]
-        look = {"xscale": "log", "ncols": 2}
-        drawing, parts = share_panels(tried, "episode_steps", "iterations", (4.4, 3.6), **look)
-        for axes, (first, *_) in parts:
-            steps = first["episode_steps"]
-            axes.set_title(f"{steps:,} steps")
-            kept = where(rows, episode_steps=steps, iterations=None, intermediate_nodes="kept")
-            style.reference_lines(axes, [row for row in kept if row["agent"] != "oracle"], SHARE)
+        look = {"xscale": "log", "ncols": 1}
+        drawing, ((axes, _),) = share_panels(tried, "episode_steps", "iterations", (4.8, 3.9), **look)
+        style.reference_lines(axes, where(rows, iterations=None), SHARE)
         return drawing
