@@ -25,8 +25,9 @@ from rapidtask.runs.config import RunConfig
 
 DOMAINS = {"memory-planning": "Memory&Planning Game", "streetlearn": "One-Shot StreetLearn"}
 """Titles of the domains, by name."""
-TRAINED, UNTRAINED = "trained", "untrained"
-"""How a planner came by its map: by learning, or not at all (a control with fresh weights)."""
+TRAINED, STRICT, UNTRAINED = "trained", "strict", "untrained"
+"""How a planner came by its map: by learning; so too, but knowing neither the current state nor the newest
+transition before the readout, as in the paper; or not at all (a control with fresh weights)."""
 LONGEST = 28
 """Largest distance that has a class of its own, if there are so large ones."""
 
@@ -39,7 +40,7 @@ class Setting:
     name: str
     """What figures call the worlds."""
     origin: str
-    """`TRAINED` or `UNTRAINED`."""
+    """`TRAINED`, `STRICT` or `UNTRAINED`."""
     trained: TrainedAgent
     """The agent as it was trained."""
     agent: EPN
@@ -212,7 +213,7 @@ class Decodings(Evaluations):
 def gather_decodings(
     runs: Sequence[LoggedRun], *, shipped: bool = True, frames: str | None = None, **settings: Any
 ) -> Decodings:
-    """Per domain the EPN that other figures show, and as a control a fresh one of the same shape.
+    """Per domain the EPN that other figures show, the strict one, and a fresh one of the first one's shape.
 
     Agents that see pixels are not decoded: `frames` is unused. Other settings are fields of `Decodings`.
     """
@@ -221,9 +222,13 @@ def gather_decodings(
         domain = domain_name(world)
         ours = [run for run in runs if domain_name(run.config.world) == domain]
         found = gather(ours, shipped=shipped, world=world).agents.values()
-        if trained := next((trained for trained in found if can_be_decoded(trained.config)), None):
-            fresh = TrainedAgent("EPN", trained.config.make_agent(), trained.config, "fresh weights")
-            agents |= {f"{domain}, {TRAINED}": trained, f"{domain}, {UNTRAINED}": fresh}
+        found = [trained for trained in found if can_be_decoded(trained.config)]
+        if not found:
+            continue
+        shown = found[0]
+        fresh = TrainedAgent("EPN", shown.config.make_agent(), shown.config, "fresh weights")
+        agents |= {f"{domain}, {TRAINED}": shown, f"{domain}, {UNTRAINED}": fresh}
+        agents |= {f"{domain}, {STRICT}": other for other in found[1:] if is_strict(other.config.agent)}
     return Decodings(runs, agents, **settings)
 
 
@@ -235,3 +240,8 @@ def can_be_decoded(config: RunConfig) -> bool:
     if isinstance(world, MemoryPlanning):
         return world.size == MemoryPlanning().size
     return isinstance(world, StreetLearn) and world.frames is None and world.rules == "paper"
+
+
+def is_strict(agent: EPNConfig) -> bool:
+    """Whether the planner knows neither the current state nor the newest transition, as in the paper."""
+    return not agent.state_in_rows and not agent.plan_with_newest

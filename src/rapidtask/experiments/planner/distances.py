@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
 from rapidtask.experiments.planner.decodings import (
     DOMAINS,
+    STRICT,
     TRAINED,
     UNTRAINED,
     Decoded,
@@ -125,18 +127,19 @@ class Emergence(Figure[Decodings]):
     title: str = "What emerged: the same decoding of a trained planner and of a fresh one"
     caption: str = (
         "Accuracy of the decoded distance against the distance, in the worlds that agents were trained in, "
-        "mean of three decoder seeds. Beside the trained planner one with fresh weights, which shows what "
-        "decoders make of a planner that computes nothing in particular."
+        "mean of three decoder seeds. Beside the trained planner one that learned without knowing the "
+        "current state and the newest transition (strict, as in the paper), and one with fresh weights, "
+        "which shows what decoders make of a planner that computes nothing in particular."
     )
 
     def table(self, source: Decodings) -> Iterator[Row]:
         for domain in dict.fromkeys(setting.domain for setting in source.settings()):
-            for origin in (TRAINED, UNTRAINED):
-                near = source.settings(domain, origin)[0]
+            nearest = [source.settings(domain, origin)[:1] for origin in (TRAINED, STRICT, UNTRAINED)]
+            for near in itertools.chain(*nearest):
                 decoded, run = source.decoded(near), near.trained
                 reached = group_by(reach_rows(near, decoded), "iterations", "decoder_seed")
                 agent = f"recipe {run.config.recipe}, {run.steps / 1e6:.2g}M steps"
-                about = {"agent": agent if origin == TRAINED else run.source, "source": run.source}
+                about = {"agent": run.source if near.origin == UNTRAINED else agent, "source": run.source}
                 for row in accuracy_rows(near, decoded):
                     (seed,) = reached[row["iterations"], row["decoder_seed"]]
                     names = ("test_loss", "below_half_at_distance", "falls_below_half")
