@@ -223,7 +223,8 @@ def decodings(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
     grid = RunConfig(world=MemoryPlanning(episode_steps=6), agent=SMALL)
     streets = replace(grid, world=StreetLearn(episode_steps=6, pool_size=4))
-    configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets}
+    strict = replace(streets, agent=replace(SMALL, state_in_rows=False, plan_with_newest=False))
+    configs = {"grid": grid, "grid-1": replace(grid, seed=1), "streets": streets, "strict": strict}
     for name, config in configs.items():
         write_run(root / name, config)
     sizes = {"train_situations": 64, "test_situations": 40, "updates": 4, "num_seeds": 2, "fewest_pairs": 1}
@@ -231,11 +232,13 @@ def decodings(tmp_path_factory):
     return gather_decodings(read_runs([root], None), shipped=False, episodes=4, seed=3, **sizes)
 
 
-def test_each_domain_has_a_trained_planner_and_a_fresh_one(decodings):
+def test_each_domain_has_a_trained_planner_a_strict_one_and_a_fresh_one(decodings):
     found = {label: trained.source for label, trained in decodings.agents.items()}
     assert found["memory-planning, trained"] in ("run grid", "run grid-1")
     assert found["streetlearn, trained"] == "run streets"
+    assert found["streetlearn, strict"] == "run strict"
     assert found["streetlearn, untrained"] == "fresh weights"
+    assert "memory-planning, strict" not in found
     fresh, trained = (
         decodings.agents[f"memory-planning, {origin}"].agent for origin in ("untrained", "trained")
     )

@@ -228,7 +228,7 @@ def gather_decodings(
         shown = found[0]
         fresh = TrainedAgent("EPN", shown.config.make_agent(), shown.config, "fresh weights")
         agents |= {f"{domain}, {TRAINED}": shown, f"{domain}, {UNTRAINED}": fresh}
-        agents |= {f"{domain}, {STRICT}": other for other in found[1:] if is_strict(other.config.agent)}
+        agents |= {f"{domain}, {STRICT}": other for other in found[1:] if ", strict" in other.label}
     return Decodings(runs, agents, **settings)
 
 
@@ -240,8 +240,3 @@ def can_be_decoded(config: RunConfig) -> bool:
     if isinstance(world, MemoryPlanning):
         return world.size == MemoryPlanning().size
     return isinstance(world, StreetLearn) and world.frames is None and world.rules == "paper"
-
-
-def is_strict(agent: EPNConfig) -> bool:
-    """Whether the planner knows neither the current state nor the newest transition, as in the paper."""
-    return not agent.state_in_rows and not agent.plan_with_newest
