@@ -2,7 +2,7 @@
 
 from rapidtask.cities.catalogue import CityEntry, list_cities, load_cities, select_cities
 from rapidtask.cities.city_graph import CityError, CityGraph, make_city
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
 from rapidtask.cities.statistics import CityStatistics, compute_statistics
@@ -13,7 +13,7 @@ __all__ = [
     "CityGraph",
     "CityStatistics",
     "compute_statistics",
-    "generate_city",
+    "generated_city",
     "list_cities",
     "load_cities",
     "load_city",
