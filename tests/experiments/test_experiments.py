@@ -20,8 +20,8 @@ from rapidtask.experiments.logged_runs import kind_label, read_runs
 from rapidtask.experiments.results import csv_text, draw, keep_sweeps
 from rapidtask.policies import make_policy
 from rapidtask.pretrained import cards
-from rapidtask.pretrained.ship import Ship, ship
 from rapidtask.worlds.torus import segments
+from ship_agent import Ship, ship
 
 
 @pytest.fixture(scope="module")

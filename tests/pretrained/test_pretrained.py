@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rapidtask
+import ship_agent as shipping
 from fake_runs import write_run
 from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
@@ -13,7 +14,6 @@ from rapidtask.envs import Environment, make_environment, street_options
 from rapidtask.errors import InputError
 from rapidtask.experiments.logged_runs import kind_label
 from rapidtask.pretrained import cards, list_pretrained, load_pretrained
-from rapidtask.pretrained import ship as shipping
 from rapidtask.pretrained.load import fit_agent, parse_option
 from rapidtask.runs.agent_files import AGENT_FILE, save_agent
 from rapidtask.runs.checkpoint import named_arrays

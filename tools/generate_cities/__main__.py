@@ -13,8 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from point_patterns import PATTERNS, river_line
 from scipy.spatial import KDTree
+
+from point_patterns import PATTERNS, river_line
+from rapidtask.cities.city_graph import METRES_PER_DEGREE, CityGraph, largest_part
+from rapidtask.cities.spacing import city_from_lines
+from rapidtask.cities.statistics import compute_statistics
 from street_mesh import (
     Edges,
     Points,
@@ -25,10 +29,6 @@ from street_mesh import (
     merge_close,
     thin_out,
 )
-
-from rapidtask.cities.city_graph import METRES_PER_DEGREE, CityGraph, largest_part
-from rapidtask.cities.spacing import city_from_lines
-from rapidtask.cities.statistics import compute_statistics
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.random import Generator
-from point_patterns import Points
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import Delaunay, KDTree
+
+from point_patterns import Points
 
 Edges = Int[np.ndarray, "E 2"]
 
