@@ -144,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size = weights_path(card.name, options.folder).stat().st_size
     sampled = card.scores["sampled"]
     print(
-        f"{card.name}: {card.steps:,} steps, {card.minutes:.0f} min; {sampled['goals_per_episode']:.2f} goals, "
+        f"{card.name}: {card.steps:,} steps, {card.minutes:.0f} min; "
+        f"{sampled['goals_per_episode']:.2f} goals, "
         f"{sampled['oracle_share_last_third']:.1%} of the oracle in the last third"
     )
     if size > LARGE:

@@ -76,8 +76,7 @@ def find_pretrained(name: str, folder: Path | None = None) -> Path:
     """The weights of a shipped agent; an unknown name is refused with the known ones."""
     names = pretrained_names(folder)
     if name not in names:
-        known = ", ".join(names) or "none is shipped with this version"
-        raise InputError(f"unknown pretrained agent {name!r}; known: {known}")
+        raise InputError(f"unknown pretrained agent {name!r}; known: {', '.join(names)}")
     return weights_path(name, folder)
 
 

@@ -12,8 +12,7 @@ from jaxtyping import Float, Int, UInt8
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
-from rapidtask.views.renderer import RenderedFrames
-from rapidtask.worlds.frame_store import half_edges_of
+from rapidtask.views.renderer import see_states
 from rapidtask.worlds.streets import StreetPlaces
 
 SIDE = 1000.0
@@ -119,7 +118,4 @@ def render_street_views(environment: Environment, world: int) -> UInt8[np.ndarra
     places = environment.pool.places
     if places is None:
         return None
-    count = places.num_states[world]
-    city = places.cities[places.city[world]]
-    tail, first = places.tail[world, :count], places.first[world, :count]
-    return RenderedFrames(city).make(half_edges_of(city, tail, first))
+    return see_states(places, world, np.arange(places.num_states[world]))
