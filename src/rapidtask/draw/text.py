@@ -41,7 +41,7 @@ def street_text(scene: Scene, *, color: bool) -> str:
     city, states = places.cities[places.city[world]], [scene.state, scene.goal]
     nodes = places.tail[world, states]
     (lat, to_lat), (lng, to_lng) = city.lat[nodes], city.lng[nodes]
-    way = _compass(great_circle_bearing(lat, lng, to_lat, to_lng))
+    way = _compass(float(great_circle_bearing(lat, lng, to_lat, to_lng)))
     metres = great_circle_distance(lat, lng, to_lat, to_lng)
     looks, must_look = map(_compass, places.bearing[world, states])
     you = _styled(f"you look {looks}", AGENT if color else "")

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from rapidtask.cities.city_graph import METRES_PER_DEGREE
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
@@ -73,7 +74,7 @@ def street_map(places: StreetPlaces, world: int) -> dict[str, Any]:
         "nodes": nodes.tolist(),
         "lines": [to_page(line) for line in lines],
         "around": [to_page(street) for street in projection.around(places, world, SIDE / 2)],
-        "meters": room * projection.unit_meters,
+        "meters": room * METRES_PER_DEGREE / abs(float(projection.scale[0])),
     }
 
 
