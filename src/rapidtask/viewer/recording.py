@@ -55,8 +55,8 @@ def record_episode(
     """Play the first episode of an evaluation with this seed, and keep it.
 
     The probabilities of a learned agent, and its value map, are computed afterwards from what it was shown:
-    of the policy's own agent, or of a `thinker` that looks on. If an evaluation has `played` so many episodes,
-    as many again need no other program.
+    of the policy's own agent, or of a `thinker` that looks on. As many episodes as an evaluation has `played`
+    need no other program.
     """
     agent = policy.agent if thinker is None and isinstance(policy, LearnedPolicy) else thinker
     # What an agent of pixels thinks is not asked: its table differs from world to world.
