@@ -76,7 +76,7 @@ def find_pretrained(name: str, folder: Path | None = None) -> Path:
     """The weights of a shipped agent; an unknown name is refused with the known ones."""
     names = pretrained_names(folder)
     if name not in names:
-        raise InputError(f"unknown pretrained agent {name!r}; known: {', '.join(names)}")
+        raise InputError(f"unknown pretrained agent {name!r}; known: {', '.join(names) or 'none'}")
     return weights_path(name, folder)
 
 
