@@ -95,9 +95,13 @@ def ship(options: Ship) -> Card:
         scores=score_both(agent, config, options.episodes, options.evaluation_seed),
         notes=options.notes,
     )
-    text = json.dumps(asdict(card), indent=2) + "\n"
-    write_atomically(card_path(card.name, options.folder), text.encode())
+    write_card(card, options.folder)
     return card
+
+
+def write_card(card: Card, folder: Path | None = None) -> None:
+    """Write a card beside the weights."""
+    write_atomically(card_path(card.name, folder), (json.dumps(asdict(card), indent=2) + "\n").encode())
 
 
 def score_both(agent: Agent, config: RunConfig, episodes: int, seed: int) -> dict[str, dict[str, Any]]:
