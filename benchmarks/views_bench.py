@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rapidtask.agents.epn import EPNConfig
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.envs.environment import Environment, EpisodeOptions
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.trainer import Trainer
@@ -43,7 +43,7 @@ def frames_per_second(run: Callable[[], object], num_frames: int) -> str:
 
 def pixel_training_rate(num_envs: int = 4, episode_steps: int = 50) -> float:
     """Environment steps per second of training an EPN on pixels: acting, embedding and updates."""
-    city = generate_city("seinebank")
+    city = generated_city("seinebank")
     frames = np.random.default_rng(0).integers(0, 256, (64, 84, 84, 3), np.uint8)
     pool = sample_pool([city], 16, 0)
     # Any frames will do: the time does not depend on what is on them.
@@ -70,7 +70,7 @@ def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(f"{os.cpu_count()} CPUs, numpy {np.__version__}, load {load:.1f}; one process each")
     for name in ("seinebank", "gridport"):
-        source = RenderedFrames(generate_city(name))
+        source = RenderedFrames(generated_city(name))
         start = time.process_time()
         source.scene  # noqa: B018 (built when first looked at)
         built = time.process_time() - start

@@ -1,5 +1,6 @@
 import math
 import pathlib
+import runpy
 
 import jax
 import numpy as np
@@ -14,7 +15,7 @@ from rapidtask.cities.catalogue import (
     select_cities,
 )
 from rapidtask.cities.city_graph import CityError, great_circle_bearing, great_circle_distance, make_city
-from rapidtask.cities.generated import HELD_OUT, PLANS, build_city, generate_city
+from rapidtask.cities.generated import CHARACTERS, HELD_OUT, generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.spacing import space_evenly
 from rapidtask.cities.statistics import compute_statistics
@@ -111,12 +112,12 @@ def test_even_spacing_keeps_loops_and_parallel_streets():
     assert again.num_nodes == city.num_nodes
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", CHARACTERS)
 def test_generated_cities_look_real(name):
     """The ranges of real cities (docs/cities.md)."""
-    statistics = compute_statistics(generate_city(name))
+    statistics = compute_statistics(generated_city(name))
     low, middle, high = statistics.street_length_quartiles
-    grid = PLANS[name].pattern == "manhattan"
+    grid = name == "gridport"
     assert (0.40 if grid else 0.50) <= statistics.degree_3 <= 0.70
     assert 0.10 <= statistics.degree_4 <= (0.55 if grid else 0.35)
     assert 0.01 <= statistics.dead_ends <= 0.30
@@ -125,32 +126,37 @@ def test_generated_cities_look_real(name):
     assert 82 <= high <= 142
     assert 1.01 <= statistics.circuity <= 1.09
     assert 2.9 <= round(statistics.orientation_entropy, 2) <= 3.58
-    assert 18 <= node_spacing(generate_city(name)) <= 22
+    assert 18 <= node_spacing(generated_city(name)) <= 22
     assert statistics.num_intersections > 500
 
 
 @pytest.mark.parametrize("rules", ["paper", "release"])
 def test_neighbourhoods_of_generated_cities(rules):
-    for name in PLANS:
-        pool = sample_pool([generate_city(name)], 200, 0, NeighbourhoodOptions(rules, 5))
+    for name in CHARACTERS:
+        pool = sample_pool([generated_city(name)], 200, 0, NeighbourhoodOptions(rules, 5))
         nodes = [len(np.unique(tail[tail >= 0])) for tail in pool.places.tail]
         assert 10 <= np.median(nodes) <= 14
         assert 18 <= np.median(pool.worlds.num_states) <= 28
 
 
-def test_generation_is_seeded():
-    plan = PLANS["starcross"]
-    a, b, c = (build_city("x", plan, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(a.lat, b.lat)
-    np.testing.assert_array_equal(a.neighbours, b.neighbours)
-    assert a.num_nodes != c.num_nodes
+def test_the_stored_cities_are_those_that_are_generated():
+    script = runpy.run_path(str(pathlib.Path(__file__).parents[2] / "tools" / "generate_cities"))
+    assert list(script["PLANS"]) == list(CHARACTERS)
+    drawn, stored = (
+        script["build_city"]("starcross", script["PLANS"]["starcross"], 1),
+        generated_city("starcross"),
+    )
+    assert drawn.num_nodes != stored.num_nodes  # another seed, another city
+    made = script["generate_city"]("starcross")
+    assert np.array_equal(made["starcross_places"], [stored.lat, stored.lng])
+    assert np.array_equal(made["starcross_edges"], stored.edges)
     with pytest.raises(CityError, match="atlantis: no such generated city"):
-        generate_city("atlantis")
+        generated_city("atlantis")
 
 
 def test_generated_catalogue(monkeypatch):
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
-    assert [entry.name for entry in list_cities()] == list(PLANS)
+    assert [entry.name for entry in list_cities()] == list(CHARACTERS)
     train, held_out = select_cities("train"), select_cities("held-out")
     assert len(train) == 12
     assert [entry.name for entry in held_out] == [HELD_OUT]
@@ -185,7 +191,7 @@ def test_training_and_held_out_regions_are_never_mixed(tmp_path, monkeypatch):
 
 def test_pools_of_the_two_groups_lie_in_different_cities(monkeypatch):
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
-    for city, expected in (("train", set(PLANS) - {HELD_OUT}), ("held-out", {HELD_OUT})):
+    for city, expected in (("train", set(CHARACTERS) - {HELD_OUT}), ("held-out", {HELD_OUT})):
         pool = StreetLearn(city=city, pool_size=400).sample()
         assert {pool.places.cities[i].name for i in pool.places.city} == expected
 
@@ -195,7 +201,7 @@ def test_the_pool_of_the_same_options_follows_the_directory(tmp_path, monkeypatc
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     assert len(options.sample().places.cities) == 12
     assert options.sample() is options.sample()
-    save_city(generate_city("starcross"), tmp_path / "home.gexf.gz")
+    save_city(generated_city("starcross"), tmp_path / "home.gexf.gz")
     monkeypatch.setenv(CITIES_VARIABLE, str(tmp_path))
     assert [city.name for city in options.sample().places.cities] == ["home"]
 
@@ -215,7 +221,7 @@ def test_a_changed_file_is_loaded_again(tmp_path):
     path = save_city(cross_city(), tmp_path / "here.gexf.gz")
     (first,) = load_cities("here", tmp_path)
     assert load_cities("here", tmp_path)[0] is first
-    save_city(generate_city("starcross"), path)
+    save_city(generated_city("starcross"), path)
     assert load_cities("here", tmp_path)[0].num_nodes > first.num_nodes
 
 

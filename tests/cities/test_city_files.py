@@ -21,7 +21,7 @@ from city_samples import (
     streetlearn_graph,
 )
 from rapidtask.cities.city_graph import CityError
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import city_name, load_city, load_city_or_place
 from rapidtask.cities.statistics import compute_statistics
@@ -61,7 +61,7 @@ def test_gexf(tmp_path, name):
 
 
 def test_gexf_agrees_with_networkx(tmp_path):
-    city = generate_city("starcross")
+    city = generated_city("starcross")
     path = save_city(city, tmp_path / "s.gexf.gz")
     graph = nx.read_gexf(path)
     assert graph.number_of_nodes() == city.num_nodes
@@ -74,7 +74,7 @@ def test_gexf_agrees_with_networkx(tmp_path):
 
 
 def test_saving_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch):
-    path = save_city(generate_city("starcross"), tmp_path / "s.gexf.gz")
+    path = save_city(generated_city("starcross"), tmp_path / "s.gexf.gz")
     before = path.read_bytes()
 
     def fail(*_):
@@ -82,7 +82,7 @@ def test_saving_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="disk full"):
-        save_city(generate_city("oldmarket"), path)
+        save_city(generated_city("oldmarket"), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["s.gexf.gz"]
 

@@ -8,7 +8,7 @@ from test_cli import fail
 
 from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cli import COMMANDS, main
 from rapidtask.commands.parsing import command_class, specialise
@@ -48,7 +48,7 @@ def test_only_learning_defaults_to_training_cities():
 
 
 def test_a_city_by_file(capsys, tmp_path):
-    save_city(generate_city("starcross"), tmp_path / "town.gexf.gz")
+    save_city(generated_city("starcross"), tmp_path / "town.gexf.gz")
     by_file = evaluate(
         capsys, "--policy", "oracle", "--world.city", "town.gexf.gz", "--world.pool-size", "64"
     )
@@ -62,7 +62,7 @@ def test_a_city_by_file(capsys, tmp_path):
 
 def test_what_was_evaluated_in_other_streets_can_be_told_apart(capsys, tmp_path):
     def table(city):
-        save_city(generate_city(city), tmp_path / "cities" / "paris_se.gexf.gz")
+        save_city(generated_city(city), tmp_path / "cities" / "paris_se.gexf.gz")
         arguments = "--world streetlearn --policy oracle --episodes 40 --world.pool-size 64"
         main(["evaluate", *arguments.split()])
         return [
@@ -119,7 +119,7 @@ def test_incomplete_commands_are_refused(capsys, command):
 
 
 def test_import_then_list_then_show(capsys, tmp_path):
-    save_city(generate_city("starcross"), tmp_path / "paris_se_full_graph.gexf.gz")
+    save_city(generated_city("starcross"), tmp_path / "paris_se_full_graph.gexf.gz")
     main(["cities", "import", "paris_se_full_graph.gexf.gz", "--out", "cities/"])
     assert capsys.readouterr().out.startswith("cities/paris_se.gexf.gz: 6200 nodes, 1020 intersections")
     main(["cities", "list"])

@@ -7,7 +7,7 @@ from PIL import Image
 from city_samples import gexf_text
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.city_graph import CityError
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.cities.loaders import load_city
 from rapidtask.commands.cities import ImportCity, ListCities, ShowCity
@@ -67,10 +67,10 @@ def test_the_pointer_shows_the_direction_and_the_trail_the_way():
 def test_import_list_show(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv(CITIES_VARIABLE, raising=False)
     source = tmp_path / "My Town.gexf"
-    save_city(generate_city("starcross"), tmp_path / "s.gexf.gz")
+    save_city(generated_city("starcross"), tmp_path / "s.gexf.gz")
     source.write_bytes((tmp_path / "s.gexf.gz").read_bytes())
     ImportCity(str(source), out=tmp_path / "out").run()
-    assert load_city(tmp_path / "out" / "my_town.gexf.gz").num_nodes == generate_city("starcross").num_nodes
+    assert load_city(tmp_path / "out" / "my_town.gexf.gz").num_nodes == generated_city("starcross").num_nodes
     assert "1020 intersections" in capsys.readouterr().out
     ListCities(cities=str(tmp_path / "out")).run()
     listed = capsys.readouterr().out

@@ -38,7 +38,7 @@ RING = [[1, 2], [2, 0], [0, 1]]
 def worlds() -> World:
     """A ring of three states and one of four, in tables of four states and five symbols."""
     four = [[1, 3], [2, 0], [3, 1], [0, 2]]
-    rings = [make_world(moves, num_slots=4, num_observations=5) for moves in (RING, four)]
+    rings = [replace(make_world(moves, num_slots=4), num_observations=5) for moves in (RING, four)]
     return to_numpy(make_pool(rings, shuffle_observations=True).worlds)
 
 

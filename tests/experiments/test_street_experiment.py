@@ -23,9 +23,10 @@ from rapidtask.experiments.streets.generalisation import MoreIntersections
 from rapidtask.experiments.style import mean_over_seeds
 from rapidtask.policies.learned import make_learned_policy
 from rapidtask.pretrained import cards
-from rapidtask.pretrained.cards import Card, weights_path, write_card
+from rapidtask.pretrained.cards import Card, weights_path
 from rapidtask.pretrained.load import fit_agent, load_pretrained
 from rapidtask.runs.agent_files import agent_file, load_agent, save_agent
+from ship_agent import write_card
 from street_runs import CONFIG, PLANNER, TRAINED_IN, WORLD, write_cities, write_street_runs
 from tiny_training import LSTM
 

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cities.city_graph import CityError
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.cities.gexf import save_city
 from rapidtask.envs.registry import MemoryPlanning, StreetLearn
 from rapidtask.errors import InputError
@@ -77,7 +77,7 @@ def test_training_and_held_out_regions_never_mix(tmp_path, pools):
     """Neither in the cities that pools are drawn from, nor in one node of one world."""
     cities = tmp_path / "files"
     for own, name in (("starcross", "amsterdam"), ("oldmarket", "paris_ne"), ("seinebank", "paris_se")):
-        save_city(generate_city(own), cities / f"{name}.gexf.gz")
+        save_city(generated_city(own), cities / f"{name}.gexf.gz")
     by_path = str(cities / "paris_ne.gexf.gz")
     for city, trained in (
         ("train", {"amsterdam", "paris_ne"}),

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from rapidtask.cities.city_graph import make_city
-from rapidtask.cities.generated import generate_city
+from rapidtask.cities.generated import generated_city
 from rapidtask.errors import InputError
 from rapidtask.views.camera import SIDE
 from rapidtask.views.renderer import VERSION, RenderedFrames, cast_rays, render_view
@@ -36,7 +36,7 @@ def cross_city(order=(0, 1, 2, 3, 4, 5, 6, 7, 8)):
 
 @pytest.fixture(scope="module")
 def frames():
-    return RenderedFrames(generate_city("seinebank"))
+    return RenderedFrames(generated_city("seinebank"))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_facades_stand_beside_the_street_and_open_at_crossings():
 
 
 def test_walls_stand_in_no_street():
-    city = generate_city("oldmarket")
+    city = generated_city("oldmarket")
     scene = make_scene(city)
     plan, walls = scene.plan, scene.walls
     for share in (0.25, 0.5, 0.75):

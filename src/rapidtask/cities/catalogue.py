@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rapidtask.cities.city_graph import CityError, CityGraph
-from rapidtask.cities.generated import HELD_OUT, PLANS, generate_city
+from rapidtask.cities.generated import CHARACTERS, HELD_OUT, generated_city
 from rapidtask.cities.loaders import city_name, file_ending, load_city
 
 Directory = str | os.PathLike[str] | None
@@ -36,7 +36,7 @@ class CityEntry:
     def load(self) -> CityGraph:
         """Load or generate it; kept in memory."""
         if self.path is None:
-            return generate_city(self.name)
+            return generated_city(self.name)
         try:
             return _load(self.path, self.path.resolve(), self.path.stat().st_mtime_ns)
         except OSError as error:
@@ -57,7 +57,7 @@ def cities_directory(directory: Directory = None) -> Path | None:
 
 def list_cities(directory: Directory = None) -> list[CityEntry]:
     """All cities: generated ones first, then the files of the directory, by name; no name twice."""
-    entries = [CityEntry(name, None, name == HELD_OUT) for name in PLANS]
+    entries = [CityEntry(name, None, name == HELD_OUT) for name in CHARACTERS]
     found = cities_directory(directory)
     names = {entry.name: Path("(generated)") for entry in entries}
     for path in sorted(found.iterdir()) if found is not None else ():

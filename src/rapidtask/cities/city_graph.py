@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import itertools
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -101,6 +102,12 @@ class CityGraph:
     def degree(self) -> Int[np.ndarray, " N"]:
         """Number of neighbours of each node."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def near(self) -> list[tuple[int, ...]]:
+        """The neighbours of each node, by bearing, as plain numbers: quicker to walk along than arrays."""
+        heads = self.neighbours.tolist()
+        return [tuple(heads[begin:end]) for begin, end in itertools.pairwise(self.offsets.tolist())]
 
     @cached_property
     def tails(self) -> Int[np.ndarray, " 2E"]:

@@ -1,138 +1,45 @@
-"""Generated cities: the embedded default, so that nothing needs a download.
+"""Generated cities: thirteen of different character come with the package, so that nothing needs a download.
 
-Thirteen seeded cities of different character, whose statistics lie among those of real ones
-(docs/cities.md has both). The last is never trained on: it stands in for the held-out Paris SE.
+`generated.npz` holds them as `tools/generate_cities` makes them: a run goes on only in the very same streets,
+and random generators and triangulations may change with a version of NumPy or SciPy. Their statistics lie
+among those of real cities (docs/cities.md has both).
 """
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
+from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
-from scipy.spatial import KDTree
 
-from rapidtask.cities.city_graph import METRES_PER_DEGREE, CityError, CityGraph, largest_part
-from rapidtask.cities.point_patterns import PATTERNS, river_line
-from rapidtask.cities.spacing import city_from_lines
-from rapidtask.cities.statistics import compute_statistics
-from rapidtask.cities.street_mesh import (
-    Edges,
-    Points,
-    add_dead_ends,
-    cross_river,
-    edge_lengths,
-    join_neighbours,
-    merge_close,
-    thin_out,
-)
+from rapidtask.cities.city_graph import CityError, CityGraph, make_city
 
-
-@dataclass(frozen=True)
-class CityPlan:
-    """What a generated city is like."""
-
-    character: str
-    """In words, for the catalogue."""
-    pattern: str
-    """Where its junctions are scattered: a name of PATTERNS."""
-    degree_4: float
-    """Share of crossings wanted."""
-    dead_ends: float
-    """Share of dead ends wanted."""
-    bend: float = 0.06
-    """How much streets bend: standard deviation of the bulge, per length."""
-    median_street: float = 70.0
-    """Metres."""
-    num_rivers: int = 0
-    num_bridges: int = 6
-    """Bridges of each river."""
-
-
-PLANS = {
-    "gridport": CityPlan(
-        "a grid of long blocks with two turns of its axes", "manhattan", 0.52, 0.03, 0.04, 78
-    ),
-    "quarterfield": CityPlan("gridded quarters, each turned its own way", "quarters", 0.34, 0.06, 0.06, 72),
-    "oldmarket": CityPlan("organic: an old town", "organic", 0.27, 0.05, 0.08, 62),
-    "winding_hill": CityPlan("organic: winding streets on hills", "organic", 0.19, 0.14, 0.14, 70),
-    "starcross": CityPlan("radial: rays and rings", "radial", 0.33, 0.03, 0.05, 72),
-    "ringwall": CityPlan("radial, with an old core and dead ends", "radial_old", 0.25, 0.10, 0.07, 68),
-    "grand_avenues": CityPlan("boulevards cut through an organic town", "boulevards", 0.31, 0.025, 0.04, 74),
-    "twinbridge": CityPlan("a river with few bridges", "quarters", 0.28, 0.07, 0.06, 70, num_rivers=1),
-    "deltamouth": CityPlan(
-        "two rivers with few bridges", "organic", 0.25, 0.08, 0.08, 66, num_rivers=2, num_bridges=4
-    ),
-    "cul_de_sac": CityPlan("a suburb of dead ends", "organic", 0.13, 0.26, 0.12, 62),
-    "millquarter": CityPlan("rows of terraces with dead ends", "terraces", 0.22, 0.16, 0.06, 60),
-    "patchwork": CityPlan("old core, grids around it, suburbs beyond", "patchwork", 0.24, 0.12, 0.08, 66),
-    "seinebank": CityPlan(
-        "boulevards and a river, like the quarters of Paris",
-        "boulevards",
-        0.31,
-        0.014,
-        0.05,
-        75,
-        num_rivers=1,
-    ),
+CHARACTERS = {
+    "gridport": "a grid of long blocks with two turns of its axes",
+    "quarterfield": "gridded quarters, each turned its own way",
+    "oldmarket": "organic: an old town",
+    "winding_hill": "organic: winding streets on hills",
+    "starcross": "radial: rays and rings",
+    "ringwall": "radial, with an old core and dead ends",
+    "grand_avenues": "boulevards cut through an organic town",
+    "twinbridge": "a river with few bridges",
+    "deltamouth": "two rivers with few bridges",
+    "cul_de_sac": "a suburb of dead ends",
+    "millquarter": "rows of terraces with dead ends",
+    "patchwork": "old core, grids around it, suburbs beyond",
+    "seinebank": "boulevards and a river, like the quarters of Paris",
 }
-"""The generated cities by name."""
-
+"""What each city is like, by its name."""
 HELD_OUT = "seinebank"
-"""The generated city that is never trained on."""
+"""The one that is never trained on: it stands in for the held-out Paris SE."""
 
 
-@lru_cache(maxsize=len(PLANS))
-def generate_city(name: str) -> CityGraph:
-    """Generate one of PLANS: always the same, a fraction of a second, then kept in memory."""
-    if name not in PLANS:
-        raise CityError(f"{name}: no such generated city; there are {', '.join(PLANS)}")
-    return build_city(name, PLANS[name], seed=zlib.crc32(name.encode()))
-
-
-def build_city(name: str, plan: CityPlan, seed: int) -> CityGraph:
-    """Generate a city after a plan; a function of the plan and the seed."""
-    generator = np.random.default_rng(seed)
-    points = PATTERNS[plan.pattern](generator)
-    rivers = [river_line(generator, i) for i in range(plan.num_rivers)]
-    width = 90.0
-    for river in rivers:
-        points = points[KDTree(river).query(points)[0] > width / 2 + 15]
-    edges = join_neighbours(points)
-    for river in rivers:
-        edges = cross_river(points, edges, river, width, plan.num_bridges, generator)
-    edges = edges[edge_lengths(points, edges) < 420]
-    _, keep, edges = largest_part(len(points), edges)
-    points = points[keep]
-    # Each dead end will bring a T-junction, which lowers the share of crossings.
-    degree_4 = plan.degree_4 / (1 - 2 * plan.dead_ends)
-    edges = thin_out(points, edges, degree_4, generator)
-    points, edges = merge_close(points, edges, degree_4, shortest=14.0)
-    points, edges = add_dead_ends(points, edges, plan.dead_ends, generator)
-    # Its place on the globe matters for nothing but the map.
-    lat, lng = 42.0 + seed % 97 / 10, seed % 173 / 10
-    degree = METRES_PER_DEGREE * np.array([1.0, np.cos(np.radians(lat))])
-    lines = bend_streets(points, edges, plan.bend, np.random.default_rng(seed + 1))
-
-    def draw(scale: float) -> CityGraph:
-        places, drawn = ([lat, lng] + (scale * metres)[..., ::-1] / degree for metres in (points, lines))
-        about = {"source": f"generated: {plan.character}", "licence": "CC0-1.0"}
-        return city_from_lines(name, places, edges.tolist(), list(drawn), **about)
-
-    # Drawn once to measure, once to scale: lengths are what the patterns do not control.
-    scale = plan.median_street / compute_statistics(draw(1.0)).street_length_quartiles[1]
-    return draw(scale)
-
-
-def bend_streets(
-    points: Points, edges: Edges, bend: float, generator: np.random.Generator
-) -> Float[np.ndarray, "E 13 2"]:
-    """The line of each edge: half a sine wave, its height about `bend` times its length."""
-    height = generator.normal(0, bend, (len(edges), 1, 1)).clip(-0.3, 0.3)
-    along = np.linspace(0, 1, 13)[:, None]
-    start = points[edges[:, :1]]
-    step = points[edges[:, 1:]] - start
-    across = step[..., ::-1] * [-1, 1]
-    return start + along * step + np.sin(np.pi * along) * height * across
+@cache
+def generated_city(name: str) -> CityGraph:
+    """One of the generated cities; kept in memory."""
+    if name not in CHARACTERS:
+        raise CityError(f"{name}: no such generated city; there are {', '.join(CHARACTERS)}")
+    with np.load(Path(__file__).with_name("generated.npz")) as file:
+        (lat, lng), edges = file[f"{name}_places"], file[f"{name}_edges"]
+    source = f"generated: {CHARACTERS[name]}"
+    return make_city(name, lat, lng, edges, source=source, licence="CC0-1.0")

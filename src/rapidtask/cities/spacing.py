@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.cities.city_graph import CityGraph, check_places, check_size, great_circle_distance, make_city
-from rapidtask.cities.streets import follow_street
+from rapidtask.cities.city_graph import CityGraph, check_places, check_size, make_city
+from rapidtask.cities.streets import piece_lengths, trace_streets
 
 SPACING = 20.0
 """Metres between neighbouring nodes."""
@@ -24,8 +24,7 @@ def space_evenly(city: CityGraph) -> CityGraph:
     Growing a neighbourhood counts nodes, so a city drawn with few nodes on straight streets and many on
     bends would be sampled unevenly.
     """
-    tails, heads = (part[city.degree[city.tails] != 2].tolist() for part in (city.tails, city.neighbours))
-    paths = [follow_street(city, tail, head) for tail, head in zip(tails, heads, strict=True)]
+    paths, _ = trace_streets(city)
     if not paths:
         return city
     # Each street is met from both ends, a loop from both of its.
@@ -51,7 +50,7 @@ def city_from_lines(
     points, count = [places], len(places)
     edges: list[tuple[int, int]] = []
     direct: set[tuple[int, int]] = set()
-    for (start, end), line, pieces in zip(ends, lines, _pieces(lines), strict=True):
+    for (start, end), line, pieces in zip(ends, lines, piece_lengths(lines), strict=True):
         along = np.concatenate([[0.0], np.cumsum(pieces)])
         check_size(name, count, along[-1])
         between = (min(start, end), max(start, end))
@@ -66,11 +65,3 @@ def city_from_lines(
         count += num_pieces - 1
     lat, lng = np.concatenate(points).T
     return make_city(name, lat, lng, np.array(edges, np.int64).reshape(-1, 2), **about)
-
-
-def _pieces(lines: Sequence[Places]) -> list[np.ndarray]:
-    """Metres between the points of each line, measured all at once: lines are many and short."""
-    lat, lng = np.concatenate([np.empty((0, 2)), *lines]).T
-    metres = great_circle_distance(lat[:-1], lng[:-1], lat[1:], lng[1:])
-    starts = np.cumsum([0] + [len(line) for line in lines]).tolist()
-    return [metres[start : end - 1] for start, end in itertools.pairwise(starts)]

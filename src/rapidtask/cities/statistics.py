@@ -38,10 +38,8 @@ class CityStatistics:
 
 def compute_statistics(city: CityGraph) -> CityStatistics:
     """Measure a city."""
-    degree, streets = city.degree[city.degree != 2], trace_streets(city)
-    # Every street is met once from each end.
-    begins = city.degree[city.tails] != 2
-    start, end, length = city.tails[begins], streets.end[begins], streets.length[begins]
+    degree, (paths, length) = city.degree[city.degree != 2], trace_streets(city)
+    start, end = np.array([(path[0], path[-1]) for path in paths], np.int64).reshape(-1, 2).T
     ends = (city.lat[start], city.lng[start], city.lat[end], city.lng[end])
     straight, proper = great_circle_distance(*ends), start != end
     bearing = great_circle_bearing(*ends)[proper]

@@ -11,11 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from rapidtask.commands.watch import episode_page
-from rapidtask.evaluation import Scores
 from rapidtask.evaluation.report import scores_table
 from rapidtask.experiments import streets
 from rapidtask.experiments.comparison import OracleShare, StepsToGoal
-from rapidtask.experiments.evaluations import MAIN_LABELS, Evaluations, gather
+from rapidtask.experiments.evaluations import Evaluations, gather
 from rapidtask.experiments.figure import Figure
 from rapidtask.experiments.grid import WORLD, Trajectory
 from rapidtask.experiments.report import Section, report_page
@@ -106,8 +105,6 @@ class Demo:
             episodes = section.scores[0].episodes
             title = f"{domain.name}, {domain.where}, {episodes} episodes, seed {self.seed}"
             output.print(scores_table(section.scores, title))
-        for note in (note for section in sections for note in section.notes):
-            output.print(f"Note: {note}", soft_wrap=True, highlight=False)
         output.print(f"{time.perf_counter() - began:.0f} s. Report: {path}", soft_wrap=True, highlight=False)
 
     def section(self, domain: Domain, say: Callable[[str], None]) -> Section:
@@ -118,7 +115,10 @@ class Demo:
         # Variants have figures of their own in `rapidtask experiment`.
         evaluations.agents = {label: evaluations.agents[label] for label in evaluations.main_agents}
         scores = [evaluations.scores(name) for name in (*evaluations.agents, *domain.references)]
-        watched = choose_watched(evaluations, scores)
+        # The EPN beside its best rival, or beside the optimum that past agents stop at.
+        goals = {each.policy: each.goals_per_episode for each in scores}
+        rivals = [label for label in evaluations.agents if label != "EPN"] or ["within-task"]
+        watched = ["EPN", max(rivals, key=lambda label: goals.get(label, 0.0))]
         world, policies = domain.world, {name: evaluations.policy(name, domain.world) for name in watched}
         page = episode_page(world, world.make(), policies, self.seed, say=say, played=episodes)
         file = f"{domain.name}.html"
@@ -126,31 +126,8 @@ class Demo:
         return Section(
             domain.title,
             domain.introduction,
-            missing_notes(domain.name, evaluations),
             scores,
             file,
             f"Episode 0 of seed {self.seed}, not chosen: {' and '.join(watched)} in the same world.",
             [make_result(figure, evaluations, "rapidtask demo") for figure in domain.figures],
         )
-
-
-def choose_watched(evaluations: Evaluations, all_scores: list[Scores]) -> list[str]:
-    """Whose episode is shown: the EPN's and its best rival's, or reference policies in their place."""
-    rivals = [s for s in all_scores if s.policy in evaluations.agents and s.policy != "EPN"]
-    best = max(rivals, key=lambda scores: scores.goals_per_episode, default=None)
-    return [
-        "EPN" if "EPN" in evaluations.agents else "hand-coded",
-        best.policy if best is not None else "within-task",
-    ]
-
-
-def missing_notes(domain: str, evaluations: Evaluations) -> list[str]:
-    """What the demo cannot show, said plainly."""
-    missing = [label for label in MAIN_LABELS if label not in evaluations.agents]
-    if not missing:
-        return []
-    agent = missing[0].lower()
-    return [
-        f"this version ships no trained {', '.join(missing)}. Train your own: rapidtask train "
-        f"--world {domain} --agent {agent} --out runs/{agent}"
-    ]

@@ -22,9 +22,9 @@ from rapidtask.evaluation.report import print_table, scores_table
 from rapidtask.options import Count, Seed, check_options
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
 from rapidtask.policies.learned import make_learned_policy
-from rapidtask.pretrained.cards import find_pretrained, pretrained_names
+from rapidtask.pretrained.cards import pretrained_names
 from rapidtask.pretrained.load import fit_agent, load_pretrained, parse_option
-from rapidtask.runs.agent_files import AGENT_FILE, load_agent, read_run_config
+from rapidtask.runs.agent_files import AGENT_FILE, load_agent
 from rapidtask.runs.config import RunConfig, agent_name
 
 PLOTS = (".png", ".svg", ".pdf")
@@ -154,19 +154,4 @@ def chosen_pretrained(names: Sequence[str]) -> list[str]:
     chosen: list[str] = []
     for name in names:
         chosen += pretrained_names() if name == "all" else [name]
-    if names and not chosen:
-        raise InputError("--pretrained all: no agent is shipped with this version")
     return list(dict.fromkeys(chosen))
-
-
-def world_of_agent(arguments: Sequence[str]) -> WorldOptions | None:
-    """The world that the agent of a `--checkpoint` or `--pretrained` among the arguments was trained in."""
-    for position, argument in enumerate(arguments):
-        flag, equals, value = argument.partition("=")
-        if not equals:
-            value = arguments[position + 1] if position + 1 < len(arguments) else ""
-        if flag == "--checkpoint" and value:
-            return read_run_config(Path(value)).world
-        if flag == "--pretrained" and value:
-            return read_run_config(find_pretrained(chosen_pretrained([value])[0])).world
-    return None

@@ -16,7 +16,7 @@ from rapidtask.commands.train import run_shown
 from rapidtask.experiments import figure, grid, planner, streets
 from rapidtask.experiments.logged_runs import LoggedRun, read_runs
 from rapidtask.experiments.planner import ladder
-from rapidtask.experiments.results import keep_sweeps, make_results
+from rapidtask.experiments.results import make_results
 from rapidtask.options import Count, Seed, check_options
 from rapidtask.runs.agent_files import CONFIG_FILE
 from rapidtask.runs.distributed import split_cpu
@@ -37,8 +37,6 @@ class Figures:
     """The experiment."""
     runs: tuple[Path, ...] = ()
     """Folders of logged runs, or folders of such folders."""
-    sweeps: tuple[Path, ...] = ()
-    """Folders of sweeps whose tables of tried settings to keep with the results."""
     out: Path | None = None
     """Folder of the results; by default results/NAME."""
     only: tuple[str, ...] = ()
@@ -56,8 +54,6 @@ class Figures:
         check_options(self, "--")
         out, experiment = self.out or Path("results") / self.name, EXPERIMENTS[self.name]
         runs = read_runs(self.runs, experiment.domain)
-        for table in keep_sweeps(self.sweeps, out):
-            print(f"{table}: tried settings", file=sys.stderr)
 
         def gather(say: Callable[[str], None]) -> Any:
             settings = {"episodes": self.episodes, "seed": self.seed, "frames": self.frames, "say": say}

@@ -15,6 +15,7 @@ from rapidtask.agents import AGENTS
 from rapidtask.envs.registry import DOMAINS, WorldOptions, domain_name, find_domain
 from rapidtask.errors import InputError
 from rapidtask.learning.config import RECIPES, epn_for, learning_for
+from rapidtask.pretrained.cards import find_pretrained
 from rapidtask.runs.agent_files import CONFIG_FILE, read_config_file, read_run_config
 from rapidtask.runs.config import RunConfig, agent_name
 
@@ -35,8 +36,6 @@ def parse(arguments: Sequence[str]) -> Any:
     world = find_domain(chosen["world"])()
     is_chosen = any(argument.partition("=")[0] == "--world" for argument in arguments)
     if name in ("evaluate", "watch") and not is_chosen:
-        from rapidtask.commands.evaluate import world_of_agent  # which others need not wait for
-
         world = world_of_agent(arguments) or world
     kind = specialise(command_class(name), chosen, world, started)
     if {"-h", "--help"} & set(rest):
@@ -88,6 +87,15 @@ def config_of_agent(arguments: Sequence[str]) -> RunConfig | None:
         world = DOMAINS[chosen["world"]]() if values_of("--world", arguments) else trained.world
         return RunConfig(world, trained.agent, learning, recipe=chosen["recipe"])  # pyright: ignore
     return None
+
+
+def world_of_agent(arguments: Sequence[str]) -> WorldOptions | None:
+    """The world that the agent of a `--checkpoint` or `--pretrained` among the arguments was trained in."""
+    from rapidtask.commands.evaluate import chosen_pretrained  # which others need not wait for
+
+    names = chosen_pretrained(values_of("--pretrained", arguments))
+    paths = [*map(Path, values_of("--checkpoint", arguments)), *map(find_pretrained, names)]
+    return read_run_config(paths[0]).world if paths else None
 
 
 def values_of(flag: str, arguments: Sequence[str]) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from rapidtask.cities.city_graph import METRES_PER_DEGREE
 from rapidtask.worlds.streets import StreetPlaces
 
 
@@ -41,8 +40,3 @@ class Projection:
         nodes = np.stack([city.lat, city.lng], axis=1)
         far = np.abs(self(nodes)).max(axis=1) >= reach
         return list(nodes[city.edges[~far[city.edges].all(axis=1)]])
-
-    @property
-    def unit_meters(self) -> float:
-        """Meters that a unit of the page stands for."""
-        return METRES_PER_DEGREE / abs(float(self.scale[0]))

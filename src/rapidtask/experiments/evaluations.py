@@ -150,11 +150,7 @@ class Evaluations:
         world, episodes = self.world_of(name, world), self._episodes(name, episodes)
         key = (name, world, episodes, tuple(sorted(options.items())))
         if key not in self._completed:
-            if isinstance(world, StreetLearn):
-                where = f"{world.city}, {world.neighbourhoods.intersections} intersections"
-            else:
-                where = f"{world.size}×{world.size}"
-            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps, {where}")
+            self.say(f"{name}: {episodes} episodes of {world.episode_steps} steps")
             policy = self.policy(name, world, **options)
             self._completed[key] = play(world.make(), policy, episodes, self.seed).completed
         return self._completed[key]

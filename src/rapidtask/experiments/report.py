@@ -19,7 +19,6 @@ body { font: 16px/1.55 system-ui, sans-serif; color: #1f2937; background: #fff; 
 h1 { font-size: 1.8rem; line-height: 1.2; margin-bottom: .3rem; }
 p + h1 { margin-top: 4rem; }
 h2 { font-size: 1.15rem; margin: 2.4rem 0 .6rem; }
-p.note { background: #fff7ed; border-left: 4px solid #ea580c; padding: .6rem .9rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #e5e7eb; }
 th:first-child, td:first-child { text-align: left; }
@@ -38,8 +37,6 @@ class Section:
 
     title: str
     introduction: str
-    notes: Sequence[str]
-    """What is missing, said plainly."""
     scores: Sequence[Scores]
     episode: str
     """Address of a page of the viewer."""
@@ -66,9 +63,8 @@ def _section(section: Section) -> str:
             title, caption = html.escape(result.entry.title), html.escape(result.entry.caption)
             figures += f'<h2>{title}</h2><img alt="{title}" src="data:image/svg+xml;base64,{data}">'
             figures += f"<p><small>{caption}</small></p>"
-    notes = "".join(f'<p class="note">{html.escape(note)}</p>' for note in section.notes)
     return (
-        f"<h1>{html.escape(section.title)}</h1><p>{html.escape(section.introduction)}</p>{notes}"
+        f"<h1>{html.escape(section.title)}</h1><p>{html.escape(section.introduction)}</p>"
         f"<h2>Scores</h2>{_table(section.scores)}"
         f'<h2>An episode</h2><iframe title="An episode" src="{section.episode}"></iframe>'
         f'<p><small>{html.escape(section.caption)} <a href="{section.episode}">On a page of its own.</a>'

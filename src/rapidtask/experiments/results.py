@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -197,15 +196,3 @@ def run_row(run: LoggedRun) -> Row:
         "goals at the end": round(run.final_goals, 2),
         "command": training_command(run.config),
     }
-
-
-def keep_sweeps(folders: Sequence[Path], out: Path) -> Iterator[Path]:
-    """Copy the tables of tried settings of sweeps into the results."""
-    for folder in folders:
-        table = folder / "sweep.csv"
-        if not table.is_file():
-            raise InputError(f"--sweeps: {folder} holds no sweep.csv")
-        target = out / "sweeps" / f"{folder.name}.csv"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(table, target)
-        yield target

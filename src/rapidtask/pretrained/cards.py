@@ -1,15 +1,17 @@
-"""The card of a shipped agent: how it was trained and what it scored, as JSON beside its weights."""
+"""The card of a shipped agent: how it was trained and what it scored, as JSON beside its weights.
+
+`tools/ship_agent.py` writes both.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rapidtask.errors import InputError
-from rapidtask.files import write_atomically
 from rapidtask.runs.checkpoint import SUFFIX
 
 FOLDER = Path(__file__).parent
@@ -49,11 +51,6 @@ class Card:
     """`sampled` and `greedy` actions: goals per episode, share of the oracle, each with standard error."""
     notes: str = ""
 
-    @property
-    def summary(self) -> str:
-        """One line for tables."""
-        return f"{self.steps:,} steps, {self.minutes:.0f} min, seed {self.seed}, recipe {self.recipe}"
-
 
 def card_path(name: str, folder: Path | None = None) -> Path:
     """Where a shipped agent's card is kept."""
@@ -79,8 +76,7 @@ def find_pretrained(name: str, folder: Path | None = None) -> Path:
     """The weights of a shipped agent; an unknown name is refused with the known ones."""
     names = pretrained_names(folder)
     if name not in names:
-        known = ", ".join(names) or "none is shipped with this version"
-        raise InputError(f"unknown pretrained agent {name!r}; known: {known}")
+        raise InputError(f"unknown pretrained agent {name!r}; known: {', '.join(names) or 'none'}")
     return weights_path(name, folder)
 
 
@@ -102,10 +98,3 @@ def read_card(name: str, folder: Path | None = None) -> Card:
     if missing := sorted(required - data.keys()):
         raise InputError(f"{path}: field {missing[0]!r} is missing")
     return Card(**data)
-
-
-def write_card(card: Card, folder: Path | None = None) -> Path:
-    """Write a card beside the weights."""
-    path = card_path(card.name, folder)
-    write_atomically(path, (json.dumps(asdict(card), indent=2) + "\n").encode())
-    return path

@@ -45,17 +45,8 @@ def fit_agent(
     """The same weights in an agent for another environment, or with other options.
 
     What the weights do not depend on can change: the EPN's `memory` and `iterations`, the length of episodes,
-    and, with fixed symbols, how many symbols there are.
-
-    Args:
-        agent: the trained agent.
-        config: the configuration of its training.
-        environment: where it is to act, or the options of that.
-        new_symbols: allow a world with symbols that the agent has never met in training.
-        **options: options of the agent to change.
-
-    Raises:
-        InputError: if the agent has no such option, or its weights do not fit.
+    and, with fixed symbols, how many symbols there are (`new_symbols` allows more than in training). An
+    option that the agent does not have, or that its weights do not fit, is an InputError.
     """
     known = {field.name for field in dataclasses.fields(config.agent)}
     name = agent_name(config.agent)

@@ -54,15 +54,9 @@ def record_episode(
 ) -> Recording:
     """Play the first episode of an evaluation with this seed, and keep it.
 
-    The probabilities of a learned agent, and its value map, are computed afterwards from what it was shown.
-
-    Args:
-        environment: where to act.
-        policy: what acts.
-        name: what to call it.
-        seed: seed of the evaluation.
-        thinker: an agent that looks on and says what it would do; by default the policy's own.
-        played: episodes that an evaluation has played: as many again need no other program.
+    The probabilities of a learned agent, and its value map, are computed afterwards from what it was shown:
+    of the policy's own agent, or of a `thinker` that looks on. As many episodes as an evaluation has `played`
+    need no other program.
     """
     agent = policy.agent if thinker is None and isinstance(policy, LearnedPolicy) else thinker
     # What an agent of pixels thinks is not asked: its table differs from world to world.

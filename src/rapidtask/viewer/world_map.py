@@ -9,11 +9,11 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from rapidtask.cities.city_graph import METRES_PER_DEGREE
 from rapidtask.draw import symbol
 from rapidtask.draw.projection import Projection
 from rapidtask.envs.environment import Environment
-from rapidtask.views.renderer import RenderedFrames
-from rapidtask.worlds.frame_store import half_edges_of
+from rapidtask.views.renderer import see_states
 from rapidtask.worlds.streets import StreetPlaces
 
 SIDE = 1000.0
@@ -74,7 +74,7 @@ def street_map(places: StreetPlaces, world: int) -> dict[str, Any]:
         "nodes": nodes.tolist(),
         "lines": [to_page(line) for line in lines],
         "around": [to_page(street) for street in projection.around(places, world, SIDE / 2)],
-        "meters": room * projection.unit_meters,
+        "meters": room * METRES_PER_DEGREE / abs(float(projection.scale[0])),
     }
 
 
@@ -119,7 +119,4 @@ def render_street_views(environment: Environment, world: int) -> UInt8[np.ndarra
     places = environment.pool.places
     if places is None:
         return None
-    count = places.num_states[world]
-    city = places.cities[places.city[world]]
-    tail, first = places.tail[world, :count], places.first[world, :count]
-    return RenderedFrames(city).make(half_edges_of(city, tail, first))
+    return see_states(places, world, np.arange(places.num_states[world]))

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from rapidtask.cities.city_graph import CityGraph
 from rapidtask.draw.maps import draw_neighbourhood, street_ends
 from rapidtask.errors import InputError
-from rapidtask.views.renderer import VERSION, RenderedFrames
+from rapidtask.views.renderer import see_states
 from rapidtask.views.scene import HOUR
-from rapidtask.worlds.frame_store import FrameStore, half_edges_of
+from rapidtask.worlds.frame_store import half_edges_of
 from rapidtask.worlds.streets import NeighbourhoodOptions, StreetPlaces, sample_pool
 
 COLUMNS, MOST = 4, 12
@@ -42,15 +42,9 @@ def sheet_of_city(
     """
     places = sample_pool([city], 1, seed, options).places
     states = choose_states(places)
-    nodes, first = places.tail[0, states], places.first[0, states]
-    half_edges = half_edges_of(city, nodes, first)
-    if frames is None:
-        views, origin = RenderedFrames(city, HOUR if hour is None else hour).make(half_edges), VERSION
-    elif hour is None:
-        store = FrameStore(frames / city.name)
-        views, origin = store.read(store.find(city, nodes, first)), store.info.renderer
-    else:
+    if frames is not None and hour is not None:
         raise InputError("--hour: the views of a frame store have their light already")
+    views = see_states(places, 0, states, frames, HOUR if hour is None else hour)
 
     rows = -(-len(states) // COLUMNS)
     figure = Figure(figsize=(14.5, max(6.0, 2.6 * rows)), layout="constrained")
@@ -58,11 +52,12 @@ def sheet_of_city(
     axes = parts[0].subplots()
     numbers = {int(state): number for number, state in enumerate(states, 1)}
     draw_neighbourhood(axes, [line[:, ::-1] for line in places.lines(0)], street_ends(city), numbers)
-    axes.set_title(f"{city.name}: {origin}")
+    axes.set_title(city.name)
     grid = parts[1].subplots(rows, COLUMNS, squeeze=False).ravel()
     for axes in grid:
         axes.set_axis_off()
-    bearings = np.degrees(city.bearings[half_edges]) % 360
+    nodes, first = places.tail[0, states], places.first[0, states]
+    bearings = np.degrees(city.bearings[half_edges_of(city, nodes, first)]) % 360
     for i, (axes, view) in enumerate(zip(grid, views, strict=False)):
         axes.imshow(view, interpolation="bicubic")
         axes.set_title(f"{i + 1}: node {nodes[i]}, {bearings[i]:.0f}°", fontsize=9)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
@@ -20,7 +21,8 @@ from rapidtask.views.houses import shade_facades
 from rapidtask.views.objects import paint_objects
 from rapidtask.views.scene import HOUR, Light, Scene, make_scene
 from rapidtask.views.textures import load_texels
-from rapidtask.worlds.frame_store import FRAME_SIZE
+from rapidtask.worlds.frame_store import FRAME_SIZE, FrameStore, half_edges_of
+from rapidtask.worlds.streets import StreetPlaces
 
 VERSION = "street renderer 1"
 """Changes whenever the pixels of a view do; frame stores carry it."""
@@ -53,6 +55,22 @@ class RenderedFrames:
         for frame, (node, towards) in zip(frames, ends, strict=True):
             frame[:] = render_view(self.scene, self.scene.camera(node, towards))
         return frames
+
+
+def see_states(
+    places: StreetPlaces,
+    world: int,
+    states: Int[np.ndarray, " V"],
+    frames: str | Path | None = None,
+    hour: float = HOUR,
+) -> UInt8[np.ndarray, "V 84 84 3"]:
+    """What states of a street world look like: read from a directory of frame stores, or else rendered."""
+    city = places.cities[places.city[world]]
+    nodes, first = places.tail[world, states], places.first[world, states]
+    if frames is None:
+        return RenderedFrames(city, hour).make(half_edges_of(city, nodes, first))
+    store = FrameStore(Path(frames) / city.name)
+    return store.read(store.find(city, nodes, first))
 
 
 def render_view(scene: Scene, camera: Camera) -> UInt8[np.ndarray, "84 84 3"]:

@@ -116,18 +116,14 @@ def make_world(
     moves: np.ndarray | Sequence[Sequence[int]],
     rules: Rules | None = None,
     *,
-    observation: Sequence[int] | np.ndarray | None = None,
-    num_observations: int | None = None,
     num_slots: int | None = None,
     names: Sequence[str] | None = None,
 ) -> World:
-    """Build a checked World from a table of moves.
+    """Build a checked World from a table of moves; each state's observation id is its own number.
 
     Args:
         moves: `[S, M]` state that each move leads to from each state (the collect action is added).
         rules: what completes a task; by default a collect action after M moves named "move 0", ….
-        observation: `[S]` different observation ids; by default the state's own number.
-        num_observations: size of the vocabulary; by default just large enough.
         num_slots: states to pad to; by default none.
         names: `[S]` what people call the states, for messages and drawings.
 
@@ -146,17 +142,10 @@ def make_world(
         rules = Rules((*(f"move {i}" for i in range(num_moves)), "collect"))
     if rules.num_moves != num_moves:
         raise WorldError(f"moves has {num_moves} columns but rules.actions names {rules.num_moves} moves")
-    _refuse_outside("moves", table, num_states, "state")
-
-    ids = np.arange(num_states) if observation is None else np.asarray(observation)
-    if ids.shape != (num_states,):
-        raise WorldError(f"observation must have shape ({num_states},), got {ids.shape}")
-    if not np.issubdtype(ids.dtype, np.integer):
-        raise WorldError(f"observation must hold ids (integers), got {ids.dtype}")
-    vocabulary = int(ids.max()) + 1 if num_observations is None else num_observations
-    _refuse_outside("observation", ids, vocabulary, "id")
-    if len(np.unique(ids)) < num_states:
-        raise WorldError("observation gives two states the same id: they could not be told apart")
+    if (outside := np.argwhere((table < 0) | (table >= num_states))).size:
+        (state, move), more = outside[0], f"({len(outside)} such entries)"
+        wrong = f"moves[{state}, {move}] is {table[state, move]}"
+        raise WorldError(f"{wrong}, not a state in 0..{num_states - 1} {more}")
 
     distance = shortest_distances(table, np.array([num_states]), num_states)
     if names is not None and len(names) != num_states:
@@ -169,9 +158,9 @@ def make_world(
     slots = num_states if num_slots is None else num_slots
     if slots < num_states:
         raise WorldError(f"{num_states} states do not fit num_slots={slots}")
-    moved, ids, apart = map(jnp.asarray, _pad(table, ids, distance, rules, slots))
+    moved, ids, apart = map(jnp.asarray, _pad(table, np.arange(num_states), distance, rules, slots))
     count, names = jnp.asarray(num_states, jnp.int32), None if names is None else Names(names)
-    return World(moved, ids, apart, count, rules, vocabulary, names)
+    return World(moved, ids, apart, count, rules, num_states, names)
 
 
 def _pad(
@@ -184,16 +173,6 @@ def _pad(
     next_state[:num_states, :num_moves] = moves
     distance = np.pad(distance, (0, more), constant_values=UNREACHABLE)
     return next_state, np.pad(observation, (0, more)).astype(np.int32), distance.astype(np.int16)
-
-
-def _refuse_outside(name: str, values: np.ndarray, limit: int, kind: str) -> None:
-    outside = np.argwhere((values < 0) | (values >= limit))
-    if outside.size:
-        where = ", ".join(map(str, outside[0]))
-        raise WorldError(
-            f"{name}[{where}] is {values[tuple(outside[0])]}, not a {kind} in 0..{limit - 1} "
-            f"({len(outside)} such entries)"
-        )
 
 
 class EpisodeWorld(eqx.Module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,8 @@ from rapidtask.experiments.streets.generalisation import main_symbol_agents, sco
 from rapidtask.experiments.tables import array, group_by, where
 from rapidtask.policies import POLICIES
 from rapidtask.views.contact_sheet import choose_states
-from rapidtask.views.renderer import RenderedFrames
-from rapidtask.worlds.frame_store import FrameStore, half_edges_of
-from rapidtask.worlds.streets import StreetPlaces, sample_pool
+from rapidtask.views.renderer import see_states
+from rapidtask.worlds.streets import sample_pool
 
 VIEWS = 8
 
@@ -58,7 +56,8 @@ class Neighbourhoods(Figure[Evaluations]):
             numbers = {}
             if intersections == self.intersections[0]:
                 chosen = choose_states(places)[:VIEWS]
-                views = make_views(source, places, chosen)
+                source.say(f"views of {city.name}")
+                views = see_states(places, 0, chosen, source.frames)
                 numbers = {int(state): number for number, state in enumerate(chosen, 1)}
             for state, line in enumerate(places.lines(0)):
                 points = line[:, ::-1].round(6).tolist()
@@ -95,16 +94,6 @@ class Neighbourhoods(Figure[Evaluations]):
             axes.set_axis_off()
             axes.set_title(str(number), loc="center", fontsize=9)
         return drawing
-
-
-def make_views(source: Evaluations, places: StreetPlaces, states: np.ndarray) -> np.ndarray:
-    """The views of states, `[V, 84, 84, 3]`, from the frames at hand or else rendered."""
-    city, tail, first = places.cities[0], places.tail[0, states], places.first[0, states]
-    if source.frames is not None:
-        store = FrameStore(Path(source.frames) / city.name)
-        return store.read(store.find(city, tail, first))
-    source.say(f"views of {city.name}")
-    return RenderedFrames(city).make(half_edges_of(city, tail, first))
 
 
 class OtherCities(Figure[Evaluations]):

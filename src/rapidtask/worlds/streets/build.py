@@ -29,18 +29,12 @@ def build_worlds(
     loop joins A with itself: those have the bearing from A to their own first node, or they could not be
     told apart.
 
-    Args:
-        neighbourhoods: oriented streets of each of W worlds, at most `slots`.
-        lat: latitudes of the nodes of all cities, city after city.
-        lng: longitudes of the same.
-        offset: where in them the nodes of each world's city begin.
-        slots: states S that each world is padded to.
-        release: whether by the rules of the released code.
+    `lat` and `lng` hold the nodes of all cities, city after city; those of each world's city begin at
+    `offset`. Worlds are padded to S `slots`, by the rules of the paper or of the released code.
 
-    Returns:
-        Tables with axes `[W, S, …]` by name: those of `World` and `StreetPlaces`. And which worlds are good:
-        all states can be reached from all, and by the release's rules, which look the street faced up by
-        its bearing, no two states at a node have the very same.
+    Returns tables with axes `[W, S, …]` by name: those of `World` and `StreetPlaces`. And which worlds are
+    good: all states can be reached from all, and by the release's rules, which look the street faced up by
+    its bearing, no two states at a node have the very same.
     """
     num_states = np.array([len(edges) for edges in neighbourhoods])
     world = np.repeat(np.arange(len(num_states)), num_states)

@@ -1,6 +1,6 @@
 """Neighbourhoods: which streets of a city one world is made of (docs/cities.md).
 
-Plain Python over lists precomputed once per city: a neighbourhood is a few dozen nodes, too few for NumPy to
+Plain Python over lists that each city has: a neighbourhood is a few dozen nodes, too few for NumPy to
 pay, and this way thousands are grown per second on one core.
 """
 
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Annotated, Literal
 
+import numpy as np
+
 from rapidtask.cities.city_graph import CityGraph
-from rapidtask.cities.streets import trace_streets
+from rapidtask.cities.streets import follow_street, trace_streets
 from rapidtask.errors import InputError
 from rapidtask.options import Count, Range, check_options
 from rapidtask.worlds.world import MOST_STATES
@@ -65,49 +68,35 @@ class NeighbourhoodOptions:
         return VOCABULARY if self.intersections <= 9 else 10 * self.intersections
 
 
-@dataclass(frozen=True, eq=False)
-class StreetTables:
-    """A city as plain lists, for growing neighbourhoods."""
-
-    neighbours: list[tuple[int, ...]]
-    """Per node its neighbours, sorted by bearing."""
-    centres: dict[str, list[int]]
-    """Per rules the nodes a neighbourhood may be grown from."""
-    streets: list[tuple[tuple[int, int, int, float], ...]]
-    """Per junction or dead end its streets: (first node, end, last node before the end, metres)."""
-
-
 @lru_cache(maxsize=64)
-def street_tables(city: CityGraph) -> StreetTables:
-    """Precompute the lists of a city; kept for as long as the city is in use."""
-    streets = trace_streets(city)
-    offsets, heads = city.offsets.tolist(), city.neighbours.tolist()
-    columns = (streets.end, city.tails[streets.last], streets.length)
-    rows = list(zip(heads, *(column.tolist() for column in columns), strict=True))
-    degree = city.degree.tolist()
-    nodes = range(city.num_nodes)
-    return StreetTables(
-        neighbours=[tuple(heads[offsets[i] : offsets[i + 1]]) for i in nodes],
-        centres={"paper": list(nodes), "release": [i for i in nodes if degree[i] > 2]},
-        streets=[() if degree[i] == 2 else tuple(rows[offsets[i] : offsets[i + 1]]) for i in nodes],
-    )
+def streets_of(city: CityGraph) -> list[list[tuple[int, int, int, float]]]:
+    """Per junction or dead end its streets: (first node, end, last node before the end, metres)."""
+    streets: list[list[tuple[int, int, int, float]]] = [[] for _ in range(city.num_nodes)]
+    paths, metres = trace_streets(city)
+    # Millimetres: a loop is equally long both ways.
+    for path, length in zip(paths, metres.round(3).tolist(), strict=True):
+        streets[path[0]].append((path[1], path[-1], path[-2], length))
+    return streets
+
+
+def possible_centres(city: CityGraph, rules: str) -> list[int]:
+    """The nodes that a neighbourhood may be grown from."""
+    return np.flatnonzero((city.degree > 2) | (rules == "paper")).tolist()
 
 
 def grow_neighbourhood(city: CityGraph, centre: int, options: NeighbourhoodOptions) -> StreetEdges | None:
     """The oriented streets of the neighbourhood around a node; None if the city ends before it is full."""
-    tables = street_tables(city)
     if options.rules == "release":
-        edges = _grow_over_junctions(tables, centre, options.intersections)
+        edges = _grow_over_junctions(city, centre, options.intersections)
         if edges is None:
             return None
-        return _along_streets(tables, edges) if options.keep_intermediate else _merge(edges)
-    degree = _grow_over_nodes(tables.neighbours, centre, options.intersections)
+        return _along_streets(city, edges) if options.keep_intermediate else _merge(edges)
+    degree = _grow_over_nodes(city.near, centre, options.intersections)
     if degree is None:
         return None
     if options.keep_intermediate:
-        near = tables.neighbours
-        return [(node, other, other) for node in degree for other in near[node] if other in degree]
-    return _contract(tables.neighbours, degree)
+        return [(node, other, other) for node in degree for other in city.near[node] if other in degree]
+    return _contract(city, degree)
 
 
 def _grow_over_nodes(
@@ -136,37 +125,31 @@ def _grow_over_nodes(
     return None
 
 
-def _contract(neighbours: list[tuple[int, ...]], degree: dict[int, int]) -> StreetEdges:
+def _contract(city: CityGraph, degree: dict[int, int]) -> StreetEdges:
     """Replace each run of degree-2 nodes by one street; parallel streets and loops stay apart."""
     edges: StreetEdges = []
     walked: set[tuple[int, int]] = set()
     for start, links in degree.items():
         if links == 2:
             continue
-        for first in neighbours[start]:
-            if first not in degree or (start, first) in walked:
-                continue
-            before, node = start, first
-            while degree[node] == 2:
-                for onward in neighbours[node]:
-                    if onward != before and onward in degree:
-                        break
-                before, node = node, onward
-            edges.append((start, first, node))
-            # The same street from its other end.
-            edges.append((node, before, start))
-            walked.add((node, before))
+        for first in city.near[start]:
+            if first in degree and (start, first) not in walked:
+                *_, last, end = follow_street(city, start, first, degree)
+                # The same street from both of its ends.
+                edges += [(start, first, end), (end, last, start)]
+                walked.add((end, last))
     return edges
 
 
 def _grow_over_junctions(
-    tables: StreetTables, centre: int, num_intersections: int
+    city: CityGraph, centre: int, num_intersections: int
 ) -> list[tuple[int, int, int, int, float]] | None:
     """Release rules: visit junctions breadth-first, adding all their streets, until enough have degree > 2.
 
     Degrees are those of the simple graph of junctions, as released: parallel streets are one, a loop is two.
     The streets (start, first, end, last, metres) come in the order they were added.
     """
+    streets = streets_of(city)
     degree: dict[int, int] = {}
     joined: set[tuple[int, int]] = set()
     edges = []
@@ -174,7 +157,7 @@ def _grow_over_junctions(
     queue = [centre]
     found = 0
     for node in queue:
-        for first, end, last, metres in tables.streets[node]:
+        for first, end, last, metres in streets[node]:
             edges.append((node, first, end, last, metres))
             if (node, end) not in joined:
                 joined |= {(node, end), (end, node)}
@@ -183,7 +166,7 @@ def _grow_over_junctions(
                     found += degree[side] == 3
         if found >= num_intersections:
             return edges
-        for _, end, _, _ in tables.streets[node]:
+        for _, end, _, _ in streets[node]:
             if end not in seen:
                 seen.add(end)
                 queue.append(end)
@@ -200,16 +183,12 @@ def _merge(edges: list[tuple[int, int, int, int, float]]) -> StreetEdges:
     return [(start, first, end) for (start, end), (_, first) in shortest.items()]
 
 
-def _along_streets(tables: StreetTables, edges: list[tuple[int, int, int, int, float]]) -> StreetEdges:
+def _along_streets(city: CityGraph, edges: list[tuple[int, int, int, int, float]]) -> StreetEdges:
     """All node-to-node steps along the given streets, both ways."""
     steps: dict[tuple[int, int], None] = {}
-    for start, first, end, last, _ in edges:
-        before, node = start, first
-        steps[before, node] = steps[node, before] = None
-        while node != end or before != last:
-            one, other = tables.neighbours[node]
-            before, node = node, other if one == before else one
-            steps[before, node] = steps[node, before] = None
+    for start, first, *_ in edges:
+        for node, other in pairwise(follow_street(city, start, first)):
+            steps[node, other] = steps[other, node] = None
     return [(node, other, other) for node, other in steps]
 
 
@@ -217,17 +196,8 @@ def street_lines(
     city: CityGraph, centre: int, options: NeighbourhoodOptions, starts: Sequence[tuple[int, int]]
 ) -> list[list[int]]:
     """The nodes along streets of a neighbourhood, each told by its first two nodes, for maps."""
-    neighbours = street_tables(city).neighbours
-    visited = None
-    if options.rules == "paper":
-        visited = _grow_over_nodes(neighbours, centre, options.intersections)
-    lines = []
-    for start, first in starts:
-        line = [start, first]
-        while not options.keep_intermediate:
-            onward = [n for n in neighbours[line[-1]] if visited is None or n in visited]
-            if len(onward) != 2:
-                break
-            line.append(onward[0] if onward[1] == line[-2] else onward[1])
-        lines.append(line)
-    return lines
+    if options.keep_intermediate:
+        return [[start, first] for start, first in starts]
+    paper = options.rules == "paper"
+    visited = _grow_over_nodes(city.near, centre, options.intersections) if paper else None
+    return [follow_street(city, start, first, visited) for start, first in starts]

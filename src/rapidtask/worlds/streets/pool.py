@@ -18,8 +18,8 @@ from rapidtask.worlds.streets.growth import (
     NeighbourhoodOptions,
     StreetEdges,
     grow_neighbourhood,
+    possible_centres,
     street_lines,
-    street_tables,
 )
 from rapidtask.worlds.world import Rules, World, WorldPool
 
@@ -140,7 +140,7 @@ class _Sampler:
         self, cities: tuple[CityGraph, ...], options: NeighbourhoodOptions, generator: np.random.Generator
     ) -> None:
         self.cities, self.options, self.generator = cities, options, generator
-        self.centres = [street_tables(city).centres[options.rules] for city in cities]
+        self.centres = [possible_centres(city, options.rules) for city in cities]
         # Nodes of all cities in one row, so that a chunk may mix them.
         self.node_offset = np.cumsum([0] + [city.num_nodes for city in cities])
         self.lat = np.concatenate([city.lat for city in cities])

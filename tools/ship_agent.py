@@ -1,4 +1,4 @@
-"""Ships a run's agent with the package: `python -m rapidtask.pretrained.ship RUN NAME`.
+"""Ships a run's agent with the package: `python tools/ship_agent.py RUN NAME`.
 
 Copies the weights into the package and writes the card beside them from the run's configuration, its log and
 a fresh evaluation.
@@ -6,9 +6,10 @@ a fresh evaluation.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,8 +21,9 @@ from rapidtask.agents.agent import Agent
 from rapidtask.envs.registry import domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer
+from rapidtask.files import write_atomically
 from rapidtask.policies.learned import make_learned_policy
-from rapidtask.pretrained.cards import Card, weights_path, write_card
+from rapidtask.pretrained.cards import Card, card_path, weights_path
 from rapidtask.pretrained.load import load_pretrained
 from rapidtask.runs.agent_files import agent_file, load_agent
 from rapidtask.runs.checkpoint import save_checkpoint
@@ -97,6 +99,11 @@ def ship(options: Ship) -> Card:
     return card
 
 
+def write_card(card: Card, folder: Path | None = None) -> None:
+    """Write a card beside the weights."""
+    write_atomically(card_path(card.name, folder), (json.dumps(asdict(card), indent=2) + "\n").encode())
+
+
 def score_both(agent: Agent, config: RunConfig, episodes: int, seed: int) -> dict[str, dict[str, Any]]:
     """Scores in held-out worlds with sampled and with greedy actions."""
     scorer = Scorer(config.world.held_out().make(), episodes, seed)
@@ -132,7 +139,7 @@ def _summary(phases: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Ship an agent from the command line."""
-    options = tyro.cli(Ship, args=arguments, prog="python -m rapidtask.pretrained.ship")
+    options = tyro.cli(Ship, args=arguments, prog="python tools/ship_agent.py")
     try:
         card = ship(options)
     except InputError as error:
@@ -141,7 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size = weights_path(card.name, options.folder).stat().st_size
     sampled = card.scores["sampled"]
     print(
-        f"{card.name}: {card.summary}; {sampled['goals_per_episode']:.2f} goals, "
+        f"{card.name}: {card.steps:,} steps, {card.minutes:.0f} min; "
+        f"{sampled['goals_per_episode']:.2f} goals, "
         f"{sampled['oracle_share_last_third']:.1%} of the oracle in the last third"
     )
     if size > LARGE:

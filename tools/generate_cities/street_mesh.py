@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial import Delaunay, KDTree
 
-from rapidtask.cities.point_patterns import Points
+from point_patterns import Points
 
 Edges = Int[np.ndarray, "E 2"]
 
