@@ -1,7 +1,6 @@
 """Streets behind Gymnasium and dm_env, and drawn."""
 
 import re
-from dataclasses import replace
 
 import gymnasium
 import jax
@@ -14,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 import rapidtask  # noqa: F401  (registers the ids)
 from rapidtask.draw import render_ansi, render_rgb
 from rapidtask.draw.canvas import AGENT, GOAL
+from rapidtask.draw.text import AGENT_ARROWS, GOAL_ARROWS, ROWS
 from rapidtask.envs.dm_environment import DmEnvironment
 from rapidtask.envs.environment import Environment, EnvironmentSpec
 from rapidtask.envs.episode import RunningEpisodes
@@ -127,24 +127,49 @@ def test_pictures_show_agent_and_goal():
         assert (picture[60:] == color).all(-1).sum() > 50
 
 
-def test_text_says_where_one_looks_and_where_the_goal_is():
-    _, scene = episode_with_different_nodes()
-    headline, words = render_ansi(scene, color=False).splitlines()
+def test_text_shows_agent_and_goal_with_north_at_the_top():
+    episode, scene = episode_with_different_nodes()
+    text = render_ansi(scene, color=False)
+    headline, *rows, _ = text.splitlines()
     assert headline.startswith("step 0/12   goals 0   you are on ")
-    city, nodes = scene.streets.cities[0], scene.streets.tail[scene.world, [scene.state, scene.goal]]
-    north = 111_195 * np.diff(city.lat[nodes])
-    east = 111_195 * np.diff(city.lng[nodes]) * np.cos(np.radians(city.lat[nodes[0]]))
-    said = re.search(r"the goal is (\d+) m (\S+),", words)
-    assert said is not None
-    assert int(said[1]) == pytest.approx(float(np.hypot(north, east)[0]), abs=2)
-    for word, metres in (("north", north), ("south", -north), ("east", east), ("west", -east)):
-        # The eighth of the compass that holds a direction is named after it: it reaches 67.5° to each side.
-        assert (word in said[2]) == bool(metres > np.hypot(north, east) * np.cos(np.radians(67.5)))
-    eastwards = replace(scene.streets, bearing=np.full_like(scene.streets.bearing, np.pi / 2))
-    words = render_ansi(replace(scene, streets=eastwards), color=False)
-    assert "you look east" in words
-    assert words.endswith("looking east")
-    assert re.sub(r"\x1b\[[0-9;]*m", "", render_ansi(scene)) == render_ansi(scene, color=False)
+    assert len(rows) == ROWS
+    at = {
+        arrows: next(row for row in range(ROWS) if set(rows[row]) & set(arrows))
+        for arrows in (AGENT_ARROWS, GOAL_ARROWS)
+    }
+    tail, lat = scene.streets.tail[scene.world], scene.streets.cities[0].lat
+    north = lat[tail[scene.state]] > lat[tail[scene.goal]]
+    assert (at[AGENT_ARROWS] < at[GOAL_ARROWS]) == north
+    colored = render_ansi(scene)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text
+    # Moving forward leaves a trail, which only colour shows.
+    for _ in range(3):
+        episode.step([FORWARD])
+        if episode.goals[0]:
+            break
+    else:
+        assert "\x1b[94m" in render_ansi(episode.scene())
+    assert "\x1b[94m" not in colored
+
+
+def test_turning_turns_the_arrow():
+    _, scene = episode_with_different_nodes()
+    places, world = scene.streets, scene.world
+    table = np.asarray(StreetLearn(**OPTIONS).sample().worlds.next_state[world])
+    count = places.num_states[world]
+    # A state whose left and own streets leave in opposite directions, more or less.
+    for state in range(count):
+        turn = places.bearing[world, table[state, LEFT]] - places.bearing[world, state]
+        if np.cos(turn) < -0.8:
+            break
+    from dataclasses import replace
+
+    def arrow(state):
+        drawn = render_ansi(replace(scene, state=state, goal=int(table[state, FORWARD])), color=False)
+        return next(c for c in drawn.split("\n", 1)[1] if c in AGENT_ARROWS)
+
+    first, second = (AGENT_ARROWS.index(arrow(s)) for s in (state, int(table[state, LEFT])))
+    assert (first - second) % 8 in (3, 4, 5)
 
 
 def test_every_pool_is_drawn_that_has_its_places():
