@@ -22,7 +22,7 @@ from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
-from rapidtask.learning.optimisers import make_optimiser
+from rapidtask.learning.optimisers import grouped, make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
 from rapidtask.learning.update import LearnerState, Updater, num_updates
 
@@ -109,7 +109,7 @@ class Trainer:
         agent = self._agent_config.make(environment.spec, agent_key)
         keys = jax.random.split(actors_key, self.config.num_envs)
         actors = start_actors(environment, agent, keys, stagger=self.config.rollout_steps is not None)
-        optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))
+        optimiser = self.optimiser.init(grouped(eqx.filter(agent, eqx.is_inexact_array)))
         return TrainState(LearnerState(agent, optimiser), actors, key, jnp.zeros((), jnp.int32))
 
     def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
