@@ -43,7 +43,8 @@ def make_optimiser(
                 # As many as its iterations: a loop, where otherwise each would be compiled.
                 ns_coeffs=(NEWTON_SCHULZ,) * 5,
                 muon_weight_dimension_numbers=lambda groups: {
-                    name: None if name == REST else optax.contrib.MuonDimensionNumbers(1, 2) for name in groups
+                    name: None if name == REST else optax.contrib.MuonDimensionNumbers(1, 2)
+                    for name in groups
                 },
             )
     return optax.chain(optax.clip_by_global_norm(clip), optimiser)

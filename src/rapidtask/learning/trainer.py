@@ -147,8 +147,8 @@ class Trainer:
 
 
 def compiler_options(level: int) -> dict[str, Any]:
-    """How training is compiled on a CPU: what runs once at XLA's level 0, the rest at level 1, half the wait of
-    the default for programs that are as quick. XLA_FLAGS may set another."""
+    """How training is compiled on a CPU: at XLA's level 0 what runs once, else at level 1, which is half the
+    wait of the default for programs that are as quick. XLA_FLAGS may set another."""
     is_set = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
     return {"xla_backend_optimization_level": level} if jax.default_backend() == "cpu" and not is_set else {}
 
