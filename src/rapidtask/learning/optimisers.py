@@ -42,10 +42,7 @@ def make_optimiser(
                 adam_learning_rate=lambda count: ADAM_SHARE * _at(learning_rate, count),
                 # As many as its iterations: a loop, where otherwise each would be compiled.
                 ns_coeffs=(NEWTON_SCHULZ,) * 5,
-                muon_weight_dimension_numbers=lambda groups: {
-                    name: None if name == REST else optax.contrib.MuonDimensionNumbers(1, 2)
-                    for name in groups
-                },
+                muon_weight_dimension_numbers=_hidden,
             )
     return optax.chain(optax.clip_by_global_norm(clip), optimiser)
 
@@ -85,6 +82,11 @@ def _members(tree: Any) -> list[tuple[str, Array]]:
         return "x".join(map(str, leaf.shape)) if hidden else REST
 
     return [(name(path, leaf), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def _hidden(groups: Any) -> Any:
+    """Which groups Muon updates."""
+    return {name: optax.contrib.MuonDimensionNumbers(1, 2) for name in groups} | {REST: None}
 
 
 def _at(learning_rate: optax.ScalarOrSchedule, count: Any) -> Any:

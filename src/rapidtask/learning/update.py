@@ -153,7 +153,7 @@ class Updater:
         finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(updates))
         new, old = (updates, optimiser), (jax.tree.map(jnp.zeros_like, updates), state.optimiser)
         updates, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)
-        parameters = optax.apply_updates(parameters, ungrouped(updates, parameters))
+        parameters = eqx.apply_updates(parameters, ungrouped(updates, parameters))
         metrics = metrics | {"gradient_norm": norm, "skipped_updates": 1.0 - finite}
         return LearnerState(eqx.combine(parameters, static), optimiser), metrics
 
