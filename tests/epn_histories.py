@@ -42,7 +42,7 @@ def random_history(seed, size, respawn, completes="collect", reset_chance=0.1):
     generator = np.random.default_rng(seed)
     columns = [_walk(generator, size, respawn, completes, reset_chance) for _ in range(NUM_ENVS)]
     fields = {name: np.stack([column[name] for column in columns], axis=1) for name in columns[0]}
-    return TimeStep(**{name: jnp.asarray(values) for name, values in fields.items()})
+    return TimeStep(**fields)  # NumPy's arrays: to cut JAX's would compile a program for each shape
 
 
 def _walk(generator, size, respawn, completes, reset_chance):
@@ -135,7 +135,7 @@ def compiled_act(**options):
     def run(agent, memory, timestep):
         with jax.enable_x64(True):
             parameters = eqx.filter(agent, eqx.is_inexact_array)
-            parameters = jax.tree.map(lambda p: jnp.asarray(p, jnp.float64), parameters)
+            parameters = jax.tree.map(lambda p: np.asarray(p, np.float64), parameters)
             (_, outputs), gradients = compute(parameters, memory, timestep)
             return jax.tree.map(np.asarray, (outputs, gradients))
 

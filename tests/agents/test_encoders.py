@@ -145,32 +145,53 @@ def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(ma
 
 def smooth_frames(count, seed):
     """Frames of a few large patches of colour each: alike in their statistics, different from each other."""
-    patches = np.random.default_rng(seed).integers(0, 256, (count, 7, 7, 3))
-    return jnp.asarray(patches.repeat(12, axis=1).repeat(12, axis=2), jnp.uint8)
+    patches = np.random.default_rng(seed).integers(0, 256, (count, 7, 7, 3), np.uint8)
+    return patches.repeat(12, axis=1).repeat(12, axis=2)
 
 
-def test_whitened_views_are_told_apart_where_the_encoder_was_not_fitted():
-    encoder = WhitenedEncoder(32).fit(smooth_frames(400, seed=0))
+@pytest.fixture(scope="module")
+def whitened():
+    return WhitenedEncoder(32).fit(smooth_frames(400, seed=0))
+
+
+def test_whitened_views_are_told_apart_where_the_encoder_was_not_fitted(whitened):
     views = smooth_frames(20, seed=1)
     noisy = np.asarray(views, float) + np.random.default_rng(2).normal(0, 8, views.shape)
-    embeddings = encoder(jnp.concatenate([views, jnp.asarray(noisy.clip(0, 255), jnp.uint8)]))
-    np.testing.assert_allclose(jnp.linalg.norm(embeddings.table, axis=-1), 1, atol=1e-4)
-    ids = jnp.arange(40)
-    alike = np.asarray(embeddings.similarity(ids[:, None], ids[None]))
+    ids = np.arange(40)
+
+    @quick_jit
+    def compare(frames):
+        embeddings = whitened(frames)
+        return embeddings.table, embeddings.similarity(ids[:, None], ids[None])
+
+    table, alike = map(np.asarray, compare(np.concatenate([views, noisy.clip(0, 255).astype(np.uint8)])))
+    np.testing.assert_allclose(np.linalg.norm(table, axis=-1), 1, atol=1e-4)
     np.testing.assert_allclose(np.diag(alike), 1, atol=1e-4)
     assert np.diag(alike[:20, 20:]).min() > 0.9
     assert (alike[:20, :20] - np.eye(20)).max() < 0.3
 
 
-def test_whitened_components_have_equal_variance_and_no_gradient():
+def test_whitened_components_have_equal_variance_and_no_gradient(whitened):
     frames = smooth_frames(400, seed=0)
-    encoder = WhitenedEncoder(32).fit(frames)
-    components = (encoder._shrink(frames) - encoder.mean) @ encoder.axes
-    np.testing.assert_allclose(components.var(0), 1, rtol=1e-2)
-    gradient = eqx.filter_grad(lambda e: jnp.sum(e(frames[:4]).table ** 3))(encoder)
-    assert all(float(jnp.abs(leaf).max()) == 0 for leaf in jax.tree.leaves(gradient))
+    components = quick_jit(lambda frames: (whitened._shrink(frames) - whitened.mean) @ whitened.axes)(frames)
+    np.testing.assert_allclose(np.var(components, 0), 1, rtol=1e-2)
+    gradient = quick_jit(jax.grad(lambda e: jnp.sum(e(frames[:4]).table ** 3)))(whitened)
+    assert all(np.abs(leaf).max() == 0 for leaf in jax.tree.leaves(gradient))
+
+
+@pytest.mark.parametrize("num_frames", [100, 200])
+def test_whitened_components_are_those_of_a_singular_value_decomposition(num_frames, monkeypatch):
+    """Of fewer frames than pixels, and of more; the sign of a component is anybody's."""
+    monkeypatch.setattr(WhitenedEncoder, "SQUARE", 12)
+    frames = smooth_frames(num_frames, seed=0)
+    axes = np.asarray(WhitenedEncoder(8).fit(frames).axes)
+    assert axes.shape == (147, 8)
+    small = frames[:, ::12, ::12].reshape(num_frames, -1) / 255
+    _, _, directions = np.linalg.svd(small - small.mean(0), full_matrices=False)
+    cosines = (directions[:8] * axes.T).sum(1) / np.linalg.norm(axes, axis=0)
+    np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-4)
 
 
 def test_fewer_frames_than_components_give_finite_embeddings():
     encoder = WhitenedEncoder(32).fit(smooth_frames(5, seed=0))
-    assert bool(jnp.isfinite(encoder(smooth_frames(3, seed=1)).table).all())
+    assert np.isfinite(quick_jit(lambda frames: encoder(frames).table)(smooth_frames(3, seed=1))).all()

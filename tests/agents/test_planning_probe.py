@@ -17,7 +17,7 @@ import pytest
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
-from rapidtask.learning.optimisers import make_optimiser
+from rapidtask.learning.optimisers import grouped, make_optimiser, ungrouped
 from rapidtask.worlds import make_torus
 
 NUM_CELLS, NUM_MOVES, BATCH = 16, 4, 128
@@ -65,8 +65,9 @@ def updates_until_optimal(config, learning_rate=1e-2, *, required=0.99):
     def learn(parameters, state, keys):
         def update(carry, key):
             parameters, state = carry
-            updates, state = optimiser.update(jax.grad(loss)(parameters, key), state, parameters)
-            return (optax.apply_updates(parameters, updates), state), None
+            gradient = grouped(jax.grad(loss)(parameters, key))
+            updates, state = optimiser.update(gradient, state, grouped(parameters))
+            return (optax.apply_updates(parameters, ungrouped(updates, parameters)), state), None
 
         return jax.lax.scan(update, (parameters, state), keys)[0]
 
@@ -81,7 +82,7 @@ def updates_until_optimal(config, learning_rate=1e-2, *, required=0.99):
 
         return jax.lax.map(one, keys).mean()
 
-    state = optimiser.init(parameters)
+    state = optimiser.init(grouped(parameters))
     test_keys = jax.random.split(jax.random.key(2), 16)
     for done in range(ROUND, MAX_UPDATES + 1, ROUND):
         keys = jax.random.split(jax.random.fold_in(jax.random.key(3), done), ROUND)

@@ -2,14 +2,15 @@
 
 import shutil
 from dataclasses import replace
+from functools import cache
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from dm_env import specs
 
+from epn_histories import fill
 from rapidtask.agents import AGENTS, make_agent
 from rapidtask.agents.vision import PixelEncoder, ResidualEncoder
 from rapidtask.cities.city_graph import make_city
@@ -67,30 +68,38 @@ def options_of(options):
     return {name: getattr(options, name) for name in options.__dataclass_fields__}
 
 
+@pytest.fixture(scope="module")
+def environment(options):
+    return options.make()
+
+
+sample = cache(StreetLearn.sample)
+
+
 def frame_of(options, world, state):
     """The frame of a state, looked up in the store itself."""
-    pool = options.sample()
+    pool = sample(options)
     city = pool.places.cities[0]
     store = FrameStore(f"{options.frames}/{city.name}")
     return store.frames[store.find(city, pool.places.tail[world, state], pool.places.first[world, state])]
 
 
-def test_every_observation_id_stands_for_the_frame_of_its_state(options):
-    environment = options.make()
+def test_every_observation_id_stands_for_the_frame_of_its_state(options, environment):
     states, timestep = environment.reset_batch(jax.random.split(jax.random.key(0), 5))
-    tables = environment.pool.look_up_frames(environment.frames_of(states))
+    tables = np.asarray(environment.pool.look_up_frames(environment.frames_of(states)))
+    worlds, here_states, seen = jax.tree.map(np.asarray, (states.world, states.state, timestep.observation))
     assert tables.shape == (5, SYMBOLS, 84, 84, 3)
-    assert tables.dtype == jnp.uint8
+    assert tables.dtype == np.uint8
     for i in range(5):
-        world = int(states.world.index[i])
+        world = int(worlds.index[i])
         count = int(environment.pool.worlds.num_states[world])
-        labels = np.asarray(states.world.observation[i])
+        labels = worlds.observation[i]
         for state in range(count):
             assert np.array_equal(tables[i, labels[state]], frame_of(options, world, state))
         unused = np.setdiff1d(np.arange(SYMBOLS), labels[:count])
         assert not tables[i, unused].any()
-        here = int(timestep.observation[i])
-        assert np.array_equal(tables[i, here], frame_of(options, world, int(states.state[i])))
+        here = int(seen[i])
+        assert np.array_equal(tables[i, here], frame_of(options, world, int(here_states[i])))
 
 
 def test_worlds_are_not_seen_through_damaged_frames(options, tmp_path):
@@ -103,9 +112,8 @@ def test_worlds_are_not_seen_through_damaged_frames(options, tmp_path):
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_agents_made_by_name_see_the_frames(options, name):
+def test_agents_made_by_name_see_the_frames(options, environment, name):
     """Every way to an agent gives one that sees what its environment shows."""
-    environment = options.make()
     assert options.spec == environment.spec == EnvironmentSpec(SYMBOLS, 3, 6, pixels=True)
     by_name = eqx.filter_eval_shape(lambda key: make_agent(name, environment, key), jax.random.key(0))
     of_a_run = eqx.filter_eval_shape(RunConfig(world=options, agent=AGENTS[name]()).make_agent)
@@ -131,13 +139,13 @@ def test_gymnasium_shows_the_frames(options):
         assert np.array_equal(back["position"], expected)
 
 
-def test_batches_and_dm_env_show_the_same(options):
+def test_batches_and_dm_env_show_the_same(options, environment):
     envs = make_vector_env("streetlearn", 2, **options_of(options))
     batch, _ = envs.reset(seed=3)
     one, _ = make_env("streetlearn", **options_of(options)).reset(seed=3)
     assert batch["position"].shape == (2, 84, 84, 3)
     assert np.array_equal(batch["position"][0], one["position"])
-    other = DmEnvironment(options.make(), seed=3)
+    other = DmEnvironment(environment, seed=3)
     shown = other.reset().observation
     for name, spec in other.observation_spec().items():
         assert isinstance(spec, specs.BoundedArray)
@@ -145,11 +153,10 @@ def test_batches_and_dm_env_show_the_same(options):
     assert np.array_equal(shown["goal"], one["goal"])
 
 
-def test_an_agent_of_pixels_is_trained_and_evaluated(options, monkeypatch):
+def test_an_agent_of_pixels_is_trained_and_evaluated(environment, monkeypatch):
     """One iteration changes the vision network, here a narrow one, and the agent then acts."""
     monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
-    environment = options.make()
-    config = LearningConfig(num_envs=2, minibatch_size=14, **WHOLE_ROLLOUTS)
+    config = LearningConfig(num_envs=2, minibatch_size=14, optimiser="adam", **WHOLE_ROLLOUTS)
     trainer = Trainer(environment, LSTM, config, total_steps=14, seed=0)
     state = trainer.init(environment)
     first_layer = lambda s: np.array(s.learner.agent.encoder.stages[0].convolution.weight)  # noqa: E731
@@ -163,10 +170,9 @@ def test_an_agent_of_pixels_is_trained_and_evaluated(options, monkeypatch):
     assert completed.shape == (6, 3)
 
 
-def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options):
+def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(environment):
     """The encoder is fitted to the worlds' frames and stays; a minibatch looks up each step's own world."""
-    environment = options.make()
-    config = LearningConfig(num_envs=4, minibatch_size=8)
+    config = LearningConfig(num_envs=4, minibatch_size=8, optimiser="adam")
     agent_config = replace(epn_for("fast"), width=8, iterations=2, learned_iterations=1)
     trainer = Trainer(environment, agent_config, config, total_steps=28, seed=0)
     state = trainer.init(environment)
@@ -182,10 +188,10 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(options)
     assert play(environment, policy, 3, seed=0).completed.shape == (6, 3)
 
 
-def test_what_an_agent_sees_does_not_depend_on_the_labels(options):
+def test_what_an_agent_sees_does_not_depend_on_the_labels(environment, monkeypatch):
     """Pixels instead of ids: an episode relabelled is the same episode."""
-    environment = options.make()
-    agent = LSTM.make(environment.spec, jax.random.key(0))
+    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
+    agent = fill(lambda key: LSTM.make(environment.spec, key))
     states, timestep = environment.reset_batch(jax.random.split(jax.random.key(1), 2))
     shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
     moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
@@ -203,13 +209,13 @@ def test_what_an_agent_sees_does_not_depend_on_the_labels(options):
     assert not np.allclose(act(states, timestep), act(states, renamed), atol=1e-6)
 
 
-def test_what_is_missing_is_named(options, tmp_path):
+def test_what_is_missing_is_named(options, environment, tmp_path):
     with pytest.raises(FrameError, match="no such frame store"):
         StreetLearn(**{**options_of(options), "frames": str(tmp_path)}).make()
-    environment = StreetLearn(**{**options_of(options), "frames": None}).make()
-    agent = LSTM.make(options.spec, jax.random.key(0))
+    blind = StreetLearn(**{**options_of(options), "frames": None}).make()
+    agent = fill(lambda key: LSTM.make(options.spec, key))
     with pytest.raises(InputError, match=r"--world\.frames"):
-        make_learned_policy(agent, environment)
+        make_learned_policy(agent, blind)
     config = LearningConfig(num_envs=2, rollout_steps=3)
     with pytest.raises(InputError, match="rollout_steps: with frames"):
-        Trainer(options.make(), LSTM, config, total_steps=14, seed=0)
+        Trainer(environment, LSTM, config, total_steps=14, seed=0)

@@ -131,12 +131,15 @@ class WhitenedEncoder(PixelEncoder):
         small = np.asarray(jax.lax.map(lambda frame: self._shrink(frame[None])[0], frames, batch_size=256))
         mean = small.mean(0, dtype=np.float64)
         centred = small - mean.astype(np.float32)
-        variance, directions = np.linalg.eigh((centred.T @ centred / len(small)).astype(np.float64))
-        width = self.axes.shape[1]
-        leading = slice(-1, -width - 1, -1)
+        # Of few frames, products of frame with frame: they have the same variances as those of pixels.
+        few = len(small) < len(mean)
+        products = (centred @ centred.T if few else centred.T @ centred).astype(np.float64)
+        variance, directions = np.linalg.eigh(products / len(small))
+        leading = slice(-1, -self.axes.shape[1] - 1, -1)
         # Directions without any variance, if there are few frames, stay out of it.
-        scale = np.where(variance[leading] > 1e-6 * variance[-1], variance[leading], np.inf) ** -0.5
-        axes = directions[:, leading] * scale
+        variance = np.where(variance[leading] > 1e-6 * variance[-1], variance[leading], np.inf)
+        axes, found = np.zeros(self.axes.shape), directions[:, leading] * variance**-0.5
+        axes[:, : found.shape[1]] = centred.T @ found * (variance * len(small)) ** -0.5 if few else found
         new = (jnp.asarray(mean, jnp.float32), jnp.asarray(axes, jnp.float32))
         return eqx.tree_at(lambda e: (e.mean, e.axes), self, new)
 

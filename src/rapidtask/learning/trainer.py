@@ -22,7 +22,7 @@ from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics
-from rapidtask.learning.optimisers import make_optimiser
+from rapidtask.learning.optimisers import grouped, make_optimiser
 from rapidtask.learning.rollout import Actors, collect, start_actors
 from rapidtask.learning.update import LearnerState, Updater, num_updates
 
@@ -76,23 +76,24 @@ class Trainer:
         self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
         self._updater = Updater(per_device, self.optimiser, DEVICES if self.mesh else None)
         iterate = self._iterate_sharded if self.mesh else self._iterate
-        self._compiler: Any = {"compiler_options": compiler_options()}
-        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", **self._compiler)
+        compiler: Any = {"compiler_options": compiler_options(1)}
+        self._jitted = eqx.filter_jit(iterate, donate="all-except-first", **compiler)
 
     def init(self, environment: Environment) -> TrainState:
         """The state before the first iteration."""
         return fit_vision(self._make_state(environment), environment)
 
     def _make_state(self, environment: Environment) -> TrainState:
+        compiler: Any = {"compiler_options": compiler_options(0)}
         if self.mesh is None:
-            return eqx.filter_jit(self._init, **self._compiler)(environment)
+            return eqx.filter_jit(self._init, **compiler)(environment)
         # A copy, which has no places and names beside it: Equinox cannot take those apart.
         shapes = eqx.filter_eval_shape(self._init, jax.tree.map(lambda leaf: leaf, environment))
         static = eqx.filter(shapes, _is_shape, inverse=True)
         make = jax.jit(
             lambda: eqx.filter(self._init(environment), eqx.is_array),
             out_shardings=self.shardings(shapes),
-            **self._compiler,
+            **compiler,
         )
         return eqx.combine(make(), static)
 
@@ -109,7 +110,7 @@ class Trainer:
         agent = self._agent_config.make(environment.spec, agent_key)
         keys = jax.random.split(actors_key, self.config.num_envs)
         actors = start_actors(environment, agent, keys, stagger=self.config.rollout_steps is not None)
-        optimiser = self.optimiser.init(eqx.filter(agent, eqx.is_inexact_array))
+        optimiser = self.optimiser.init(grouped(eqx.filter(agent, eqx.is_inexact_array)))
         return TrainState(LearnerState(agent, optimiser), actors, key, jnp.zeros((), jnp.int32))
 
     def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
@@ -145,13 +146,11 @@ class Trainer:
         return eqx.combine(dynamic, static), metrics
 
 
-def compiler_options() -> dict[str, Any]:
-    """How training is compiled: on a CPU at XLA's first level, half the wait for programs that are as quick.
-
-    XLA_FLAGS may set another.
-    """
+def compiler_options(level: int) -> dict[str, Any]:
+    """How training is compiled on a CPU: at XLA's level 0 what runs once, else at level 1, which is half the
+    wait of the default for programs that are as quick. XLA_FLAGS may set another."""
     is_set = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
-    return {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" and not is_set else {}
+    return {"xla_backend_optimization_level": level} if jax.default_backend() == "cpu" and not is_set else {}
 
 
 def fit_vision(state: TrainState, environment: Environment) -> TrainState:

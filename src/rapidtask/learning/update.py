@@ -20,14 +20,15 @@ from rapidtask.agents.vision import ResidualEncoder
 from rapidtask.envs.environment import Environment
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.losses import Metrics, Samples, prepare, sample_loss, sequence_loss
+from rapidtask.learning.optimisers import Groups, grouped, ungrouped
 from rapidtask.learning.rollout import Rollout, embed_table
 
 PRIORITY = 0.8
 """Power of an advantage's size in the draw of steps to learn from; 0 would draw them evenly."""
 
 
-Computed = tuple[Any, Metrics, Float[Array, ""]]
-"""Of a minibatch: the gradient of its mean loss, the metrics, and how many of its steps are valid."""
+Computed = tuple[Groups, Metrics, Float[Array, ""]]
+"""Of a minibatch: the grouped gradient of its mean loss, the metrics, and how many of its steps are valid."""
 
 
 class LearnerState(eqx.Module):
@@ -100,12 +101,12 @@ class Updater:
         samples: Samples,
         views: Embeddings | None,
         entropy_weight: Float[Array, ""],
-    ) -> tuple[Any, Metrics]:
-        def compute(memory: Memory) -> tuple[Any, Metrics]:
+    ) -> tuple[Groups, Metrics]:
+        def compute(memory: Memory) -> tuple[Groups, Metrics]:
             cut = eqx.tree_at(lambda s: s.memory, samples, memory)
             loss = eqx.filter_value_and_grad(sample_loss, has_aux=True)
             (_, metrics), gradient = loss(agent, cut, views, self.config, entropy_weight)
-            return gradient, metrics
+            return grouped(gradient), metrics
 
         return in_fewest_slots(samples.memory, compute)
 
@@ -119,7 +120,7 @@ class Updater:
             loss = eqx.filter_value_and_grad(sequence_loss, has_aux=True)
             part = select_environments(rollout, index)
             (_, metrics), gradient = loss(agent, part, environment, self.config, entropy_weight)
-            return gradient, metrics, part.valid.sum()
+            return grouped(gradient), metrics, part.valid.sum()
 
         return self._minibatches(state, order, compute)
 
@@ -138,7 +139,7 @@ class Updater:
         return eqx.combine(dynamic, static), jax.tree.map(jnp.mean, metrics)
 
     def _step(
-        self, state: LearnerState, gradient: Any, metrics: Metrics, num_steps: Float[Array, ""]
+        self, state: LearnerState, gradient: Groups, metrics: Metrics, num_steps: Float[Array, ""]
     ) -> tuple[LearnerState, Metrics]:
         if self.axis is not None:
             gradient, metrics = jax.lax.pmean((gradient, metrics), self.axis)
@@ -146,13 +147,13 @@ class Updater:
         if self.config.sums_loss:
             gradient = jax.tree.map(lambda mean: num_steps * mean, gradient)
         parameters, static = eqx.partition(state.agent, eqx.is_inexact_array)
-        updates, optimiser = self.optimiser.update(gradient, state.optimiser, parameters)
+        updates, optimiser = self.optimiser.update(gradient, state.optimiser, grouped(parameters))
         norm = optax.tree.norm(gradient)
         # A loss, gradient or step that is not finite must not reach the weights.
         finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(updates))
-        new = (optax.apply_updates(parameters, updates), optimiser)
-        old = (parameters, state.optimiser)
-        parameters, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)
+        new, old = (updates, optimiser), (jax.tree.map(jnp.zeros_like, updates), state.optimiser)
+        updates, optimiser = jax.tree.map(lambda new, old: jnp.where(finite, new, old), new, old)
+        parameters = eqx.apply_updates(parameters, ungrouped(updates, parameters))
         metrics = metrics | {"gradient_norm": norm, "skipped_updates": 1.0 - finite}
         return LearnerState(eqx.combine(parameters, static), optimiser), metrics
 
