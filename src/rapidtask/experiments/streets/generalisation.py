@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -108,11 +107,14 @@ WARM = "EPN, thinking while walking"
 COLD = "EPN, thinking anew at every step"
 
 
-def warm_starts(epn: TrainedAgent, names: Iterable[str], **options: Any) -> list[tuple[str, str, dict]]:
-    """Line, name and options of agents that think while walking, if their planner can."""
-    config = epn.config.agent
-    can = config.block == "recall" and config.recent_rows is None
-    return [(WARM, name, {**options, "warm_start": True}) for name in names] if can else []
+def thoughts(source: Evaluations, names: Iterable[str], iterations: int, warm_start: int) -> list[tuple]:
+    """Line, name and options of the EPN that thinks anew at every step, and of EPNs that think while walking,
+    if their planner can."""
+    epn, options = source.epn(), {"iterations": iterations}
+    lines: list[tuple] = [(COLD, epn.label, options)]
+    if epn.config.agent.block == "recall" and epn.config.agent.recent_rows is None:
+        lines += [(WARM, name, {**options, "warm_start": warm_start}) for name in names]
+    return lines
 
 
 class MoreIterations(Figure[Evaluations]):
@@ -134,14 +136,12 @@ class MoreIterations(Figure[Evaluations]):
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
-        shown = [(COLD, epn.label, {}), *warm_starts(epn, [epn.label])]
-        for intersections, (line, name, options) in product(self.intersections, shown):
+        for intersections, iterations in product(self.intersections, self.iterations):
             steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
             world = replace(source.world, num_intersections=intersections, episode_steps=steps)
-            for iterations in self.iterations:
-                notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
-                row = score_row(source, name, world, episodes, iterations=iterations, **options)
-                yield {"line": line, **notes, **row}
+            notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
+            for line, name, options in thoughts(source, [epn.label], iterations, iterations):
+                yield {"line": line, **notes, **score_row(source, name, world, episodes, **options)}
 
     def plot(self, rows: Table) -> Drawing:
         drawing, parts = share_panels(rows, "intersections", "iterations", (3.4, 3.7), xscale="log")
@@ -160,22 +160,22 @@ class LargerMaps(Figure[Evaluations]):
     title: str = "Beyond the paper: towns of up to 100 intersections"
     caption: str = (
         "Agents trained on 5 intersections, in larger neighbourhoods of the held-out city, 40 steps for each "
-        "intersection. The EPN is shown as trained, and with 8 iterations a step that go on while it walks. "
+        "intersection. The EPN thinks for 32 iterations at every step, or at new goals and 4 in between. "
         "Beyond 9 intersections there are more symbols than in training, which only agents with fixed "
         "symbols can tell apart. Whiskers: standard errors over seeds, or over episodes where there is one "
         "seed."
     )
     intersections: tuple[int, ...] = (5, 9, 16, 24, 50, 100)
     steps_per_intersection: int = 40
-    iterations: int = 8
+    iterations: int = 32
+    warm_start: int = 4
     references: tuple[str, ...] = ("within-task", "edges-inverse")
     episodes: int = 500
     """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        epn = source.epn()
-        shown = [(COLD, epn.label, {})]
-        shown += warm_starts(epn, source.seeds(epn.label), iterations=self.iterations)
+        label = source.epn().label
+        shown = thoughts(source, source.seeds(label), self.iterations, self.warm_start)
         shown += [(name, name, {}) for name in self.references]
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
@@ -212,12 +212,12 @@ class IntermediateNodes(Figure[Evaluations]):
     episodes: int = 32
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        epn = source.epn()
+        seeds = source.seeds(source.epn().label)
         world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
-        shown = [(COLD, epn.label, {}), *warm_starts(epn, source.seeds(epn.label))]
-        for (line, name, options), iterations in product(shown, self.iterations):
-            row = score_row(source, name, world, self.episodes, iterations=iterations, **options)
-            yield {"line": line, "iterations": iterations, **row}
+        for iterations in self.iterations:
+            for line, name, options in thoughts(source, seeds, iterations, iterations):
+                row = score_row(source, name, world, self.episodes, **options)
+                yield {"line": line, "iterations": iterations, **row}
         for name in self.references:
             yield {"line": name, "iterations": None, **score_row(source, name, world, self.episodes)}
 
