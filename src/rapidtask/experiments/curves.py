@@ -69,13 +69,13 @@ class Recipes(Figure[Evaluations]):
         "The same agent's goals per episode on held-out worlds against environment steps (logarithmic). "
         "`paper`: V-trace and RMSprop, the paper's block; it was run for as long as the curve goes, which is "
         "far shorter than the paper's training is believed to have been (order 10⁹ steps, shaded; an "
-        "estimate, the paper gives no number that we know of). `fast`: residual block, comparisons given, "
-        "and Muon."
+        "estimate, the paper gives no number that we know of); beside it the same with Muon in place of "
+        "RMSprop. `fast`: places compared, another block, and Muon."
     )
     references: tuple[str, ...] = ("within-task", "hand-coded", "oracle")
 
     def table(self, source: Evaluations) -> Table:
-        labels = ("EPN", "EPN, recipe paper")
+        labels = ("EPN", "EPN, recipe paper", "EPN, recipe paper, Muon")
         rows = [row for row in curve_rows(source, ("fast", "paper")) if row["agent"] in labels]
         if not where(rows, recipe="paper"):
             raise NotAvailable("no run of the EPN with recipe paper among --runs")

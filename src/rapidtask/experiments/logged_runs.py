@@ -77,6 +77,7 @@ def kind_label(config: RunConfig) -> str:
         label += f" {size}×{size}"
     if config.recipe == "paper":
         label += ", recipe paper"
+        label += ", Muon" if config.learning.optimiser == "muon" else ""
     elif getattr(agent, "state_in_rows", None) is False and not agent.plan_with_newest:
         # As the paper has it: the planner knows neither the current state nor the newest transition.
         label += ", strict"
