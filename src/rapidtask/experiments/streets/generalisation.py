@@ -107,14 +107,11 @@ WARM = "EPN, thinking while walking"
 COLD = "EPN, thinking anew at every step"
 
 
-def thoughts(source: Evaluations, names: Iterable[str], iterations: int, warm_start: int) -> list[tuple]:
-    """Line, name and options of the EPN that thinks anew at every step, and of EPNs that think while walking,
-    if their planner can."""
-    epn, options = source.epn(), {"iterations": iterations}
-    lines: list[tuple] = [(COLD, epn.label, options)]
-    if epn.config.agent.block == "recall" and epn.config.agent.recent_rows is None:
-        lines += [(WARM, name, {**options, "warm_start": warm_start}) for name in names]
-    return lines
+def warm_starts(epn: TrainedAgent, names: Iterable[str], iterations: int, warm_start: int) -> list[tuple]:
+    """Line, name and options of EPNs that think while walking, if their planner can."""
+    can = epn.config.agent.block == "recall" and epn.config.agent.recent_rows is None
+    options = {"iterations": iterations, "warm_start": warm_start}
+    return [(WARM, name, options) for name in names] if can else []
 
 
 class MoreIterations(Figure[Evaluations]):
@@ -131,7 +128,7 @@ class MoreIterations(Figure[Evaluations]):
     iterations: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
     intersections: tuple[int, ...] = (5, 9, 24)
     steps_per_intersection: int = 40
-    episodes: int = 500
+    episodes: int = 300
     """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
@@ -140,7 +137,9 @@ class MoreIterations(Figure[Evaluations]):
             steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
             world = replace(source.world, num_intersections=intersections, episode_steps=steps)
             notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
-            for line, name, options in thoughts(source, [epn.label], iterations, iterations):
+            shown = [(COLD, epn.label, {"iterations": iterations})]
+            shown += warm_starts(epn, [epn.label], iterations, iterations)
+            for line, name, options in shown:
                 yield {"line": line, **notes, **score_row(source, name, world, episodes, **options)}
 
     def plot(self, rows: Table) -> Drawing:
@@ -160,7 +159,7 @@ class LargerMaps(Figure[Evaluations]):
     title: str = "Beyond the paper: towns of up to 100 intersections"
     caption: str = (
         "Agents trained on 5 intersections, in larger neighbourhoods of the held-out city, 40 steps for each "
-        "intersection. The EPN thinks for 32 iterations at every step, or at new goals and 4 in between. "
+        "intersection. The EPN is shown as trained, and with 32 iterations at new goals and 4 in between. "
         "Beyond 9 intersections there are more symbols than in training, which only agents with fixed "
         "symbols can tell apart. Whiskers: standard errors over seeds, or over episodes where there is one "
         "seed."
@@ -170,12 +169,13 @@ class LargerMaps(Figure[Evaluations]):
     iterations: int = 32
     warm_start: int = 4
     references: tuple[str, ...] = ("within-task", "edges-inverse")
-    episodes: int = 500
+    episodes: int = 200
     """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        label = source.epn().label
-        shown = thoughts(source, source.seeds(label), self.iterations, self.warm_start)
+        epn = source.epn()
+        shown = [(COLD, epn.label, {})]
+        shown += warm_starts(epn, source.seeds(epn.label), self.iterations, self.warm_start)
         shown += [(name, name, {}) for name in self.references]
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
@@ -209,13 +209,15 @@ class IntermediateNodes(Figure[Evaluations]):
     iterations: tuple[int, ...] = (2, 4, 8, 16)
     episode_steps: int = 1000
     references: tuple[str, ...] = ("within-task", "edges-inverse")
-    episodes: int = 32
+    episodes: int = 16
 
     def table(self, source: Evaluations) -> Iterator[Row]:
-        seeds = source.seeds(source.epn().label)
+        epn = source.epn()
         world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
         for iterations in self.iterations:
-            for line, name, options in thoughts(source, seeds, iterations, iterations):
+            shown = [(COLD, epn.label, {"iterations": iterations})]
+            shown += warm_starts(epn, source.seeds(epn.label), iterations, iterations)
+            for line, name, options in shown:
                 row = score_row(source, name, world, self.episodes, **options)
                 yield {"line": line, "iterations": iterations, **row}
         for name in self.references:
