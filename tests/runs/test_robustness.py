@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import pytest
 
 from rapidtask.cli import main
+from rapidtask.commands import train
 from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
 from rapidtask.files import lock_folder, write_atomically
 from rapidtask.runs.agent_files import load_agent, save_agent
 from rapidtask.runs.checkpoint import list_checkpoints
 from rapidtask.runs.logs import RunLog, read_log
-from rapidtask.runs.run import RunOptions, run
+from rapidtask.runs.run import RunOptions, RunResult, run
 from rapidtask.runs.same_run import check_same_run
 from rapidtask.runs.signals import collect_signals
 from tiny_training import OPTIONS, tiny_run
@@ -130,6 +131,17 @@ def test_resume_takes_the_options_from_the_folder(tmp_path):
     assert command.config() == config
     longer = parse(["train", f"--out={tmp_path}", "--resume", "--steps", "9999"])
     assert longer.config() == replace(config, steps=9999)
+
+
+def test_resume_says_if_there_is_nothing_to_go_on_from(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "split_cpu", lambda _: None)
+    monkeypatch.setattr(train, "run_shown", lambda *_: RunResult(None, None, tmp_path))
+    train.Train(out=tmp_path / "typo", resume=True).run()
+    assert "no checkpoint in" in capsys.readouterr().err
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "checkpoint-00000001.safetensors").touch()
+    train.Train(out=tmp_path, resume=True).run()
+    assert not capsys.readouterr().err
 
 
 def test_a_first_signal_is_answered_at_once(capfd):

@@ -51,6 +51,8 @@ class Train(TrainingOptions):
         else:
             connect(self.distributed)
         console = Console(stderr=True)
+        if self.resume and not list_checkpoints(self.out / CHECKPOINTS):
+            console.print(f"--resume: no checkpoint in {self.out}; a new run begins", soft_wrap=True)
         try:
             options, agent = self.run_options, self.initial_agent()
             result = run_shown(self.config(), self.out, options, self.resume, console, agent)
