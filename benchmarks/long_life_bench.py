@@ -25,7 +25,7 @@ from timing import machine
 PARTS = 10
 
 
-def main(steps: int, intersections: int, iterations: int) -> None:
+def main(steps: int = 100_000, intersections: int = 24, iterations: int = 32) -> None:
     """Live, measure and print."""
     town = StreetLearn(num_intersections=intersections, episode_steps=steps, pool_size=1).held_out()
     environment = town.make()
