@@ -7,15 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
 from rapidtask.cli import main
 from rapidtask.commands.parsing import parse
 from rapidtask.errors import InputError
 from rapidtask.learning.config import FAST
+from rapidtask.learning.trainer import Trainer
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, load_agent
 from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints, named_arrays
 from rapidtask.runs.logs import read_log
@@ -28,20 +27,20 @@ CONFIG = tiny_run(ITERATIONS)
 
 
 @pytest.fixture(scope="module")
-def compile_once(tmp_path_factory):
-    """Every run of this module is the same program: only the first one waits for the compiler."""
-    options = {
-        "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("xla")),
-        "jax_persistent_cache_min_compile_time_secs": 0.1,
-    }
-    before = {name: getattr(jax.config, name) for name in options}
-    for name, value in options.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
+def compile_once():
+    """Runs with the same options share a trainer, which has no state: only the first waits for the compiler.
+
+    (A resumed run with a trainer of its own is in test_training_worlds.py.)
+    """
+    made = {}
+
+    def make(environment, agent, learning, **rest):
+        key = (agent, learning, *rest.values())
+        return made.get(key) or made.setdefault(key, Trainer(environment, agent, learning, **rest))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rapidtask.runs.run.Trainer", make)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +121,13 @@ def test_the_trained_agent_is_evaluated_in_its_own_world(uninterrupted, capsys):
     assert (from_run["world"]["size"], from_run["world"]["episode_steps"]) == (2, 12)
     from_file = evaluate(capsys, f"--checkpoint={uninterrupted / AGENT_FILE}")
     assert from_file == from_run
-    results = evaluate(capsys, "--checkpoint", str(uninterrupted), "--greedy", "--policy", "oracle")
+    longer = ["--world.episode-steps", "20", "--policy", "oracle"]
+    results = evaluate(capsys, "--checkpoint", str(uninterrupted), "--greedy", *longer)
     assert [result["policy"] for result in results["policies"]] == [
         f"epn ({uninterrupted.name}, greedy)",
         "oracle",
     ]
-    longer = evaluate(capsys, "--checkpoint", str(uninterrupted), "--world.episode-steps", "20")
-    assert longer["world"]["episode_steps"] == 20
+    assert {result["world"]["episode_steps"] for result in results["policies"]} == {20}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +161,7 @@ def test_a_run_starts_from_an_agent(uninterrupted, tmp_path):
         parse([*shlex.split(training_command(command.config()))[1:], "--out", "x"]).config()
         == command.config()
     )
-    config = replace(command.config(), learning=CONFIG.learning, steps=CONFIG.steps)
+    config = replace(command.config(), learning=CONFIG.learning, steps=CONFIG.steps, seed=CONFIG.seed)
 
     def stop(progress):
         os.kill(os.getpid(), signal.SIGTERM)
