@@ -96,11 +96,11 @@ def make_epn(**options):
     return fill(lambda key: config.make(SPEC, key))
 
 
-def fill(make):
+def fill(make, seed=0):
     """What `make(key)` builds, its arrays filled by NumPy: drawing them would need many compilations."""
     shapes = eqx.filter_eval_shape(make, jax.random.key(0))
     parameters, static = eqx.partition(shapes, lambda x: isinstance(x, jax.ShapeDtypeStruct))
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(seed)
 
     def draw(path, shape):
         values = generator.normal(size=shape.shape)

@@ -3,8 +3,15 @@
 import json
 from pathlib import Path
 
+from epn_histories import fill
+from rapidtask.agents.agent import Agent
 from rapidtask.runs.agent_files import AGENT_FILE, save_agent
 from rapidtask.runs.config import RunConfig
+
+
+def untrained(config: RunConfig) -> Agent:
+    """The agent of a run that is written here: of one seed always the same."""
+    return fill(lambda _: config.make_agent(), config.seed)
 
 
 def write_run(
@@ -12,7 +19,7 @@ def write_run(
 ):
     """Two iterations, both evaluated; the second with `goals` per episode."""
     folder.mkdir(parents=True)
-    save_agent(folder / AGENT_FILE, config.make_agent(), config)
+    save_agent(folder / AGENT_FILE, untrained(config), config)
     (folder / "config.json").write_text(json.dumps(config.to_json()))
     evaluation = {"evaluation_goals_per_episode": goals / 2, "evaluation_oracle_share_last_third": 0.2}
     first = {"iteration": 1, "steps": steps // 2, "seconds": seconds / 2, **evaluation}

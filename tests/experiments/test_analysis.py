@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from epn_histories import fill
 from fake_runs import write_run
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.planner import AllToAll, Block
@@ -43,7 +44,8 @@ def worlds() -> World:
 
 
 def make_agent(iterations: int = SMALL.iterations):
-    return replace(SMALL, iterations=iterations).make(EnvironmentSpec(5, 3, 20), jax.random.key(0))
+    config = replace(SMALL, iterations=iterations)
+    return fill(lambda key: config.make(EnvironmentSpec(5, 3, 20), key))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rapidtask
+from epn_histories import fill
 from rapidtask import GymnasiumPolicy, make_environment, make_learned_policy, play
 from rapidtask.errors import InputError
 from tiny_training import EPN, WORLD
@@ -18,7 +19,7 @@ OPTIONS = {"size": WORLD.size, "episode_steps": WORLD.episode_steps, "show_previ
 
 
 def make_agent():
-    return EPN.make(WORLD.spec, jax.random.key(0))
+    return fill(lambda key: EPN.make(WORLD.spec, key))
 
 
 def test_acts_in_a_batch_as_on_what_the_core_shows():
@@ -63,7 +64,7 @@ def test_what_an_agent_cannot_act_on_is_refused():
         play(environment, make_learned_policy(make_agent(), environment), 1, seed=0)
     pixels = dataclasses.replace(WORLD.spec, pixels=True)
     with pytest.raises(InputError, match="sees pixels"):
-        GymnasiumPolicy(EPN.make(pixels, jax.random.key(0)))
+        GymnasiumPolicy(fill(lambda key: EPN.make(pixels, key)))
 
 
 def test_names_of_the_package_are_shown_and_found():

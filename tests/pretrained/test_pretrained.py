@@ -7,7 +7,7 @@ import pytest
 
 import rapidtask
 import ship_agent as shipping
-from fake_runs import write_run
+from fake_runs import untrained, write_run
 from rapidtask.agents.epn import EPN
 from rapidtask.cli import main
 from rapidtask.envs import Environment, make_environment, street_options
@@ -57,7 +57,7 @@ def in_package(shipped, monkeypatch):
 def test_a_shipped_agent_is_the_one_that_was_trained(shipped):
     agent, config = load_pretrained("epn-tiny", folder=shipped)
     assert config == tiny_run()
-    for (name, ours), (_, theirs) in zip(named_arrays(agent), named_arrays(config.make_agent()), strict=True):
+    for (name, ours), (_, theirs) in zip(named_arrays(agent), named_arrays(untrained(config)), strict=True):
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
     longer, _ = load_pretrained("epn-tiny", folder=shipped, episode_steps=15)
     assert isinstance(longer, EPN)
@@ -66,7 +66,7 @@ def test_a_shipped_agent_is_the_one_that_was_trained(shipped):
 
 def test_half_precision_is_used_as_single_and_takes_half_the_room(shipped):
     agent, config = load_pretrained("lstm-tiny", folder=shipped)
-    exact = jax.tree.leaves(config.make_agent())
+    exact = jax.tree.leaves(untrained(config))
     for ours, theirs in zip(jax.tree.leaves(agent), exact, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, atol=2e-3)
@@ -155,7 +155,7 @@ def test_a_bad_card_is_named(tmp_path, content, said):
 
 def test_a_run_without_a_log_is_not_shipped(tmp_path, capsys):
     config = tiny_run(agent=LSTM)
-    save_agent(tmp_path / "run" / AGENT_FILE, config.make_agent(), config)
+    save_agent(tmp_path / "run" / AGENT_FILE, untrained(config), config)
     with pytest.raises(SystemExit):
         shipping.main([str(tmp_path / "run"), "x", "--folder", str(tmp_path)])
     assert "has no log.jsonl" in capsys.readouterr().err
@@ -163,7 +163,7 @@ def test_a_run_without_a_log_is_not_shipped(tmp_path, capsys):
 
 def test_options_that_weights_do_not_depend_on_can_change():
     config = tiny_run()
-    agent = config.make_agent()
+    agent = untrained(config)
     fitted, changed = fit_agent(agent, config, config.world.make(), memory="all", iterations=4)
     assert isinstance(fitted, EPN)
     assert (fitted.num_slots, fitted.config.iterations) == (config.world.episode_steps, 4)
@@ -183,7 +183,7 @@ def test_options_that_weights_do_not_depend_on_can_change():
     assert grown.embed().table.shape[0] == 9
     learned = replace(config, agent=replace(config.agent, symbols="learned"))
     with pytest.raises(InputError, match=f"{fits}; its symbols are learned"):
-        fit_agent(learned.make_agent(), learned, larger, new_symbols=True)
+        fit_agent(untrained(learned), learned, larger, new_symbols=True)
 
 
 def test_options_from_the_command_line_have_their_types():

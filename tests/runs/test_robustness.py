@@ -12,6 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
+from fake_runs import untrained
 from rapidtask.cli import main
 from rapidtask.commands import train
 from rapidtask.commands.parsing import parse
@@ -190,7 +191,7 @@ def test_an_impossible_folder_is_one_line(tmp_path, capsys, arguments):
 
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     config = tiny_run()
-    agent = config.make_agent()
+    agent = untrained(config)
     broken = eqx.tree_at(lambda a: a.value.bias, agent, jnp.full_like(agent.value.bias, jnp.nan))
     save_agent(tmp_path / "agent.safetensors", broken, config)
     with pytest.raises(InputError, match=r"tensor 'value.bias' holds numbers that are not finite"):
