@@ -108,16 +108,15 @@ def test_plan_finds_shortest_known_paths():
 
 
 @cache
-def goals_in_a_small_game(name, respawn):
-    """Mean goals of a policy on another size."""
-    game = make_environment("memory-planning", size=3, respawn=respawn, episode_steps=60)
+def goals_in_a_small_game(name):
+    """Mean goals of a policy on another size, and with respawns, unlike in the table above."""
+    game = make_environment("memory-planning", size=3, respawn=True, episode_steps=60)
     return play(game, make_policy(name, game), 64, seed=1).completed.sum(axis=0).mean()
 
 
-@pytest.mark.parametrize("respawn", [False, True])
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_runs_on_every_size_and_stays_below_the_oracle(name, respawn):
-    goals, best = (goals_in_a_small_game(policy, respawn) for policy in (name, "oracle"))
+def test_every_policy_runs_on_another_size_and_stays_below_the_oracle(name):
+    goals, best = (goals_in_a_small_game(policy) for policy in (name, "oracle"))
     assert goals <= best
     assert name in ("random", "random-walk") or goals > 0.3 * best
 
