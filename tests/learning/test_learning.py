@@ -9,6 +9,7 @@ import optax
 import pytest
 
 import rapidtask.learning.trainer as trainer_module
+from epn_histories import fill
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.episodic import MOST_PARTS, num_parts
 from rapidtask.agents.epn import EPNConfig
@@ -37,7 +38,7 @@ ENTROPY_WEIGHT = jnp.asarray(0.05)
 
 
 def make_agent(config):
-    return config.make(WORLD.spec, jax.random.key(3))
+    return fill(lambda key: config.make(WORLD.spec, key))
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +110,9 @@ def test_whole_rollouts_in_parts_have_the_same_gradient(
 ):
     """Many steps are computed in parts of equally full memories, each with a gradient of its own."""
     monkeypatch.setattr("rapidtask.agents.episodic.FEW_STEPS", 0)
-    monkeypatch.setattr("rapidtask.agents.memory.SLOT_BUCKET", 4)
+    monkeypatch.setattr("rapidtask.agents.memory.SLOT_BUCKET", 8)
     num_steps = rollout.timesteps.action.size
-    assert (num_parts(num_steps), list(slot_buckets(agent.num_slots))) == (16, [4, 8, 12])
+    assert (num_parts(num_steps), list(slot_buckets(agent.num_slots))) == (16, [8, 12])
     updater = Updater(replace(AT_ONCE, learned_share=None), optax.sgd(1.0))
     start = LearnerState(agent, updater.optimiser.init(eqx.filter(agent, eqx.is_inexact_array)))
     state, metrics = eqx.filter_jit(updater.update)(
@@ -164,7 +165,7 @@ def test_steps_with_large_advantages_are_learned_from_sooner(rollout, agent):
     advantage = jnp.where(surprising, -3.0, 0.1)
     samples = replace(samples, advantage=advantage, valid=jnp.ones(ALL).at[0].set(0.0))
     keys = jax.random.split(jax.random.key(0), 200)
-    drawn = np.asarray(jax.vmap(lambda key: draw_steps(key, samples, 20))(keys))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: draw_steps(key, samples, 20)))(keys))
     assert all(len(set(draw)) == 20 for draw in drawn.tolist())
     assert 0 not in drawn  # its action had no effect
     share = np.isin(drawn, np.flatnonzero(surprising)).mean()
@@ -233,7 +234,8 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
         eqx.tree_at(lambda m: m.count, memory, count),
         zeros,
     )
-    order = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(1)))
+    make_order = eqx.filter_jit(minibatch_order)
+    order = np.asarray(make_order(samples, minibatch_size, jax.random.key(1)))
     minibatch_size = min(minibatch_size, num_samples)
     num_minibatches, num_chunks, per_chunk = order.shape
     assert (num_minibatches, num_chunks * per_chunk) == (num_samples // minibatch_size, minibatch_size)
@@ -246,7 +248,7 @@ def test_minibatches_cover_each_step_at_most_once_and_sort_them_by_size(
     assert (used[:, :-1].max(axis=-1) <= used[:, 1:].min(axis=-1)).all()
     # Every minibatch has about the same mix of sizes.
     assert np.ptp(np.where(valid[order] > 0, sizes[order], 0).sum(axis=(1, 2))) <= 12
-    other = np.asarray(minibatch_order(samples, minibatch_size, jax.random.key(2)))
+    other = np.asarray(make_order(samples, minibatch_size, jax.random.key(2)))
     assert (other != order).any()
 
 
