@@ -94,7 +94,7 @@ def test_spawned_processes_agree_with_the_batch(tmp_path):
 def test_observations_are_int32_one_hots_of_the_core():
     env = make()
     observation, _ = env.reset(seed=5)
-    _, timestep = MemoryPlanning(**OPTIONS).make().reset(jax.random.key(5))
+    _, timestep = eqx.filter_jit(MemoryPlanning(**OPTIONS).make().reset)(jax.random.key(5))
     for name, expected in (("position", timestep.observation), ("goal", timestep.goal)):
         assert observation[name].dtype == np.int32
         assert observation[name].sum() == 1
@@ -151,19 +151,19 @@ def test_batch_agrees_with_single_environments_across_episodes(respawn):
 
 
 def test_batch_restarts_on_the_step_after_the_last_as_the_core_does():
-    envs = make_vec(num_envs=2)
+    envs = make_vec()
     core = MemoryPlanning(**OPTIONS).make()
     step_batch = eqx.filter_jit(core.step_batch)
     envs.reset(seed=11)
-    states, _ = core.reset_batch(jax.vmap(jax.random.key)(np.array([11, 12], np.uint32)))
+    states, _ = eqx.filter_jit(core.reset_batch)(jax.vmap(jax.random.key)(np.arange(11, 14, dtype=np.uint32)))
     for step in range(1, 16):
-        action = np.array([step % 5, 4])
+        action = np.array([step % 5, 4, 1])
         observation, reward, terminated, truncated, _ = envs.step(action)
         states, timestep = step_batch(states, action)
         np.testing.assert_array_equal(observation["position"].argmax(1), timestep.observation)
         np.testing.assert_array_equal(observation["goal"].argmax(1), timestep.goal)
         np.testing.assert_array_equal(reward, timestep.reward)
-        assert terminated.tolist() == [step % 7 == 6] * 2
+        assert terminated.tolist() == [step % 7 == 6] * 3
         assert not truncated.any()
         assert bool(timestep.first.all()) == (step % 7 == 0)
 
@@ -207,10 +207,10 @@ def test_wrong_actions_are_refused(action):
     env.reset(seed=0)
     with pytest.raises(InputError, match=r"in 0\.\.4"):
         env.step(action)
-    envs = make_vec(num_envs=2)
+    envs = make_vec()
     envs.reset(seed=0)
     with pytest.raises(InputError, match=r"in 0\.\.4"):
-        envs.step(np.array([0, action]) if np.ndim(action) == 0 else action)
+        envs.step(np.array([0, 0, action]) if np.ndim(action) == 0 else action)
 
 
 def test_steps_outside_episodes_are_refused():
