@@ -236,28 +236,29 @@ def test_results_are_one_table_best_first(tmp_path, runs, capsys):
     assert "trial 3 (4 of 4): complete, 0.0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("search", ["random", "bayes"])
-def test_a_killed_sweep_goes_on_and_runs_no_trial_twice(tmp_path, runs, search):
-    work(make_sweep(tmp_path / "whole", 12, search=search))
-    runs.endings, runs.started = {5: [Killed()]}, []
-    killed = make_sweep(tmp_path / "killed", 12, search=search)
+@pytest.mark.parametrize(("search", "num_trials"), [("random", 5), ("bayes", NUM_RANDOM_FIRST + 2)])
+def test_a_killed_sweep_goes_on_and_runs_no_trial_twice(tmp_path, runs, search, num_trials):
+    if search == "random":
+        work(make_sweep(tmp_path / "whole", num_trials, search=search))
+    runs.endings, runs.started = {3: [Killed()]}, []
+    killed = make_sweep(tmp_path / "killed", num_trials, search=search)
     with pytest.raises(Killed):
         work(killed)
-    assert numbers(killed.folder) == [0, 1, 2, 3, 4]
+    assert numbers(killed.folder) == [0, 1, 2]
     runs.started = []
     assert work(killed) is None
     # The killed one is begun again once its heartbeat has been silent for long enough.
-    assert sorted(runs.started) == [5, 6, 7, 8, 9, 10, 11]
-    assert numbers(killed.folder) == list(range(12))
+    assert sorted(runs.started) == list(range(3, num_trials))
+    assert numbers(killed.folder) == list(range(num_trials))
     if search == "random":
         assert rows(killed.folder) == rows(tmp_path / "whole")
     before, runs.started = rows(killed.folder), []
     assert work(killed) is None
     assert (rows(killed.folder), runs.started) == (before, [])
     # More trials add to the table.
-    work(replace(killed, num_trials=14))
-    assert runs.started == [12, 13]
-    assert numbers(killed.folder) == list(range(14))
+    work(replace(killed, num_trials=num_trials + 2))
+    assert runs.started == [num_trials, num_trials + 1]
+    assert numbers(killed.folder) == list(range(num_trials + 2))
 
 
 def test_a_stopped_trial_is_taken_up_at_once_however_often(tmp_path, runs):
