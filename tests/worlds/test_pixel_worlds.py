@@ -84,9 +84,16 @@ def frame_of(options, world, state):
     return store.frames[store.find(city, pool.places.tail[world, state], pool.places.first[world, state])]
 
 
+@eqx.filter_jit
+def begin(environment, key):
+    """Five episodes: their states, what they show, and the frames of their observations."""
+    states, timestep = environment.reset_batch(jax.random.split(key, 5))
+    return states, timestep, environment.pool.look_up_frames(environment.frames_of(states))
+
+
 def test_every_observation_id_stands_for_the_frame_of_its_state(options, environment):
-    states, timestep = environment.reset_batch(jax.random.split(jax.random.key(0), 5))
-    tables = np.asarray(environment.pool.look_up_frames(environment.frames_of(states)))
+    states, timestep, tables = begin(environment, jax.random.key(0))
+    tables = np.asarray(tables)
     worlds, here_states, seen = jax.tree.map(np.asarray, (states.world, states.state, timestep.observation))
     assert tables.shape == (5, SYMBOLS, 84, 84, 3)
     assert tables.dtype == np.uint8
@@ -155,7 +162,7 @@ def test_batches_and_dm_env_show_the_same(options, environment):
 
 def test_an_agent_of_pixels_is_trained_and_evaluated(environment, monkeypatch):
     """One iteration changes the vision network, here a narrow one, and the agent then acts."""
-    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
+    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2,))
     config = LearningConfig(num_envs=2, minibatch_size=14, optimiser="adam", **WHOLE_ROLLOUTS)
     trainer = Trainer(environment, LSTM, config, total_steps=14, seed=0)
     state = trainer.init(environment)
@@ -190,9 +197,9 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(environm
 
 def test_what_an_agent_sees_does_not_depend_on_the_labels(environment, monkeypatch):
     """Pixels instead of ids: an episode relabelled is the same episode."""
-    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2, 4, 4))
+    monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2,))
     agent = fill(lambda key: LSTM.make(environment.spec, key))
-    states, timestep = environment.reset_batch(jax.random.split(jax.random.key(1), 2))
+    states, timestep, _ = begin(environment, jax.random.key(1))
     shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
     moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
     renamed = eqx.tree_at(
@@ -202,7 +209,7 @@ def test_what_an_agent_sees_does_not_depend_on_the_labels(environment, monkeypat
     @eqx.filter_jit
     def act(states, timestep):
         embeddings = agent.embed(environment.pool.look_up_frames(environment.frames_of(states)))
-        return agent.step(agent.initial_state(2), timestep, embeddings)[0].logits
+        return agent.step(agent.initial_state(5), timestep, embeddings)[0].logits
 
     assert np.allclose(act(states, timestep), act(moved, renamed), atol=1e-6)
     # The check can fail: other labels for the same frames are other places.
