@@ -237,13 +237,18 @@ def test_buckets_cover_all_sizes_with_few_programs(num_slots):
         assert larger - (smaller + 1) <= 15 + 0.5 * smaller
 
 
+@quick_jit
+def size_and_count(memory):
+    return in_fewest_slots(memory, lambda cut: (jnp.asarray(cut.origin.shape[-1]), cut.count.sum()))
+
+
 @pytest.mark.parametrize(
     ("rows", "slots"), [(0, 16), (1, 16), (16, 16), (17, 32), (32, 32), (33, 40), (40, 40)]
 )
 def test_the_smallest_bucket_that_holds_the_fullest_memory_is_used(rows, slots):
     memory = empty_memory(2, 40)
     memory = eqx.tree_at(lambda m: m.count, memory, memory.count.at[1, :rows].set(1))
-    size, count = in_fewest_slots(memory, lambda cut: (jnp.asarray(cut.origin.shape[-1]), cut.count.sum()))
+    size, count = size_and_count(memory)
     assert (int(size), int(count)) == (slots, rows)
 
 
