@@ -104,6 +104,9 @@ SLOW = {
     "rapidtask evaluate --world graphs --world.files maps --policy all",
     "rapidtask evaluate --world own_world:Metro --policy all",
     "rapidtask sweep --out sweeps/a --trials 32 --workers 2 --steps 300000",
+    "rapidtask experiment analysis",
+    "rapidtask train --world memory-planning --agent epn --recipe paper --learning.cpu-devices 1"
+    " --steps 20000000 --seed 0 --out runs/paper",
     "rapidtask sweep --out sweeps/p --trials 64 --recipe paper --search bayes --prune",
     "rapidtask sweep --out sweeps/s --space learning.learning_rate=1e-3:1e-2 learning.optimiser=adam,muon",
     "rapidtask train --out runs/x --distributed localhost:1234,0,2 &"
