@@ -46,7 +46,7 @@ def walk_then_stay(goal_changes):
 def test_a_thought_goes_on_while_the_goal_and_the_memory_stay(newest):
     timesteps = walk_then_stay(goal_changes=False)
     options = {**OPTIONS, "plan_with_newest": newest}
-    warm = outputs(WarmStart(make_epn(**options), 2), timesteps)
+    warm = outputs(WarmStart(make_epn(**options)), timesteps)
     # The collect is a row of its own; where it is remembered after planning, the second plan has it first.
     for steps in (1, 2, 3) if newest else (1,):
         cold = outputs(make_epn(**options | {"iterations": 2 * steps}), timesteps)
@@ -59,7 +59,7 @@ def test_a_thought_goes_on_while_the_goal_and_the_memory_stay(newest):
 def test_it_starts_anew_with_a_new_goal():
     timesteps = walk_then_stay(goal_changes=True)
     agent = make_epn(**OPTIONS, plan_with_newest=True)
-    warm, cold = outputs(WarmStart(agent, 1), timesteps), outputs(agent, timesteps)
+    warm, cold = outputs(WarmStart(agent), timesteps), outputs(agent, timesteps)
     assert_same([x[-3:] for x in warm], [x[-3:] for x in cold], 1e-4)
     assert_same([x[0] for x in warm], [x[0] for x in cold], 1e-4)
     assert np.abs(np.asarray(warm[0] - cold[0])).max() > 1e-3
@@ -68,4 +68,4 @@ def test_it_starts_anew_with_a_new_goal():
 @pytest.mark.parametrize("options", [{"block": "residual"}, {"block": "recall", "recent_rows": 4}])
 def test_other_planners_are_refused(options):
     with pytest.raises(InputError, match="recall"):
-        WarmStart(make_epn(**options), 2)
+        WarmStart(make_epn(**options))

@@ -194,7 +194,7 @@ class EPN(EpisodicAgent):
         memory: Memory,
         timestep: TimeStep,
         embeddings: Embeddings,
-        iterations: int | Int[Array, " B"] | None = None,
+        iterations: int | None = None,
         *,
         with_attention: bool = False,
         only_last: bool = False,
@@ -216,7 +216,6 @@ class EPN(EpisodicAgent):
                 return Plan(memory, beliefs, [])
             return Plan(memory, beliefs, [self.planner.block.weights(b, None, bias) for b in beliefs[:-1]])
         assert self.config.recent_rows is not None
-        assert isinstance(iterations, int)
         recent, belief = most_recent(memory, rows, self.config.recent_rows)
         bias = self._bias(recent, memory, embeddings)
         to_itself = self._bias(recent, recent, embeddings)

@@ -130,7 +130,7 @@ class AllToAll(eqx.Module):
         self,
         rows: Float[Array, "B N D"],
         bias: Bias,
-        iterations: int | Int[Array, " B"],
+        iterations: int,
         further: Int[Array, ""] | None = None,
         *,
         start: Float[Array, "B N D"] | None = None,
@@ -177,18 +177,9 @@ class MostRecent(eqx.Module):
 
 
 def iterate(
-    function: Callable[[Array], Array],
-    start: Array,
-    iterations: int | Int[Array, " B"],
-    *,
-    only_last: bool = False,
+    function: Callable[[Array], Array], start: Array, iterations: int, *, only_last: bool = False
 ) -> Array:
-    """What a function makes of `start`, applied again and again: before, and after each time; or at last, as
-    always where each of a batch has a number of iterations of its own."""
-    if not isinstance(iterations, int):
-        more = lambda i: (i < iterations)[:, None, None]  # noqa: E731
-        think = lambda i, current: jnp.where(more(i), function(current), current)  # noqa: E731
-        return jax.lax.fori_loop(0, iterations.max(), think, start)[None]
+    """What a function makes of `start`, applied again and again: before, and after each time; or at last."""
 
     def step(current: Array, _: None) -> tuple[Array, list[Array]]:
         following = function(current)

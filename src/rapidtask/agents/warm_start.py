@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -19,18 +18,16 @@ State = tuple[Memory, Float[Array, "B N D"]]
 
 
 class WarmStart(Agent):
-    """An EPN that plans for a new goal as ever, and while the goal stays goes on from the last step's belief:
-    few iterations a step then reach as far as many. Any EPN whose plans come to rest can be told to."""
+    """An EPN whose plans go on from the last step's belief while the goal stays: few iterations a step then
+    reach as far as many. It needs no training of its own, only plans that come to rest."""
 
     epn: EPN
-    iterations: int = eqx.field(static=True)
-    """Iterations of plans that go on."""
 
-    def __init__(self, agent: Agent, iterations: int):
+    def __init__(self, agent: Agent):
         if not isinstance(agent, EPN) or agent.config.block != "recall" or agent.config.recent_rows:
             # Other blocks see the rows in their first iteration alone, and would never see new ones.
             raise InputError('a warm start needs an EPN with block="recall" and without recent_rows')
-        self.epn, self.iterations = agent, iterations
+        self.epn = agent
 
     @property
     def encoder(self) -> Encoder:
@@ -48,13 +45,12 @@ class WarmStart(Agent):
         # About another goal the belief says little: starting from it is worse than anew (docs/log.md).
         anew = timestep.first | (timestep.goal != memory.goal)
         before, after = self.epn.step_memory(memory, timestep)
-        iterations = jnp.where(anew, self.epn.config.iterations, self.iterations)
 
         def act(cut: Memory) -> tuple[AgentOutput, Float[Array, "B N D"]]:
             new = anew[:, None] | ((cut.count == 1) & (cut.written == cut.steps[:, None]))
             rows = self.epn.row(cut, timestep.observation, timestep.goal, embeddings)
             start = jnp.where(new[..., None], rows, belief[:, : rows.shape[1]])
-            plan = self.epn.plan(cut, timestep, embeddings, iterations, start=start, only_last=True)
+            plan = self.epn.plan(cut, timestep, embeddings, start=start, only_last=True)
             summary = self.epn.read(plan.beliefs[-1], cut, timestep, embeddings)
             kept = jax.lax.dynamic_update_slice(belief, plan.beliefs[-1], (0, 0, 0))
             return self.epn.decide(summary, timestep, embeddings), kept

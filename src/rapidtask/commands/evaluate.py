@@ -60,18 +60,16 @@ class AgentOptions:
         pretrained: Sequence[str],
         checkpoint: Path | None = None,
         *,
-        warm_start: int | None = None,
+        warm_start: bool = False,
     ) -> dict[str, Policy]:
         """Trained agents as policies, their options changed, by the name to report."""
-        changes = "".join(
-            f", {text}" for text in (*self.options, *([f"warm start {warm_start}"] if warm_start else []))
-        )
+        changes = "".join(f", {text}" for text in self.options) + (", warm start" if warm_start else "")
         policies: dict[str, Policy] = {}
 
         def add(agent: Agent, config: RunConfig, name: str, *, greedy: bool) -> None:
             changed = dict(parse_option(config.agent, text) for text in self.options)
             agent, _ = fit_agent(agent, config, environment, new_symbols=self.new_symbols, **changed)
-            agent = agent if warm_start is None else WarmStart(agent, warm_start)
+            agent = WarmStart(agent) if warm_start else agent
             policies[name] = make_learned_policy(agent, environment, greedy=greedy)
 
         if (path := checkpoint) is not None:
@@ -98,9 +96,8 @@ class Evaluate(AgentOptions):
     """A reference policy, or all of them; by default all, or none beside a trained agent."""
     episodes: Count = 500
     """Episodes to run per policy."""
-    warm_start: Count | None = None
-    """Let trained EPNs think while walking: so many iterations a step go on from the last step's belief; the
-    agent's own number of iterations is for new goals."""
+    warm_start: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Let trained EPNs think while walking: each plan goes on from the last step's until a new goal."""
     json_output: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False
     """Print exactly one JSON object instead of a table."""
     plot: Path | None = None

@@ -125,7 +125,7 @@ class Evaluations:
         *,
         greedy: bool = False,
         new_symbols: bool = False,
-        warm_start: int | None = None,
+        warm_start: bool = False,
         **options,
     ) -> Policy:
         """A trained agent by its label, or a reference policy by its name, for a world."""
@@ -134,9 +134,7 @@ class Evaluations:
         if trained is None:
             return make_policy(name, environment)
         fitted, _ = fit_agent(trained.agent, trained.config, environment, new_symbols=new_symbols, **options)
-        if warm_start is not None:
-            fitted = WarmStart(fitted, warm_start)
-        return make_learned_policy(fitted, environment, greedy=greedy)
+        return make_learned_policy(WarmStart(fitted) if warm_start else fitted, environment, greedy=greedy)
 
     def fits(self, label: str, world: Any) -> bool:
         """Whether an agent's weights can act in a world, with new symbols if need be."""

@@ -107,10 +107,10 @@ WARM = "EPN, thinking while walking"
 COLD = "EPN, thinking anew at every step"
 
 
-def warm_starts(epn: TrainedAgent, names: Iterable[str], iterations: int, warm_start: int) -> list[tuple]:
+def warm_starts(epn: TrainedAgent, names: Iterable[str], iterations: int) -> list[tuple]:
     """Line, name and options of EPNs that think while walking, if their planner can."""
     can = epn.config.agent.block == "recall" and epn.config.agent.recent_rows is None
-    options = {"iterations": iterations, "warm_start": warm_start}
+    options = {"iterations": iterations, "warm_start": True}
     return [(WARM, name, options) for name in names] if can else []
 
 
@@ -138,7 +138,7 @@ class MoreIterations(Figure[Evaluations]):
             world = replace(source.world, num_intersections=intersections, episode_steps=steps)
             notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
             shown = [(COLD, epn.label, {"iterations": iterations})]
-            shown += warm_starts(epn, [epn.label], iterations, iterations)
+            shown += warm_starts(epn, [epn.label], iterations)
             for line, name, options in shown:
                 yield {"line": line, **notes, **score_row(source, name, world, episodes, **options)}
 
@@ -159,15 +159,14 @@ class LargerMaps(Figure[Evaluations]):
     title: str = "Beyond the paper: towns of up to 100 intersections"
     caption: str = (
         "Agents trained on 5 intersections, in larger neighbourhoods of the held-out city, 40 steps for each "
-        "intersection. The EPN is shown as trained, and with 32 iterations at new goals and 4 in between. "
+        "intersection. The EPN is shown as trained, and with 8 iterations a step that go on while it walks. "
         "Beyond 9 intersections there are more symbols than in training, which only agents with fixed "
         "symbols can tell apart. Whiskers: standard errors over seeds, or over episodes where there is one "
         "seed."
     )
     intersections: tuple[int, ...] = (5, 9, 16, 24, 50, 100)
     steps_per_intersection: int = 40
-    iterations: int = 32
-    warm_start: int = 4
+    iterations: int = 8
     references: tuple[str, ...] = ("within-task", "edges-inverse")
     episodes: int = 200
     """Divided by the number of intersections: larger worlds are fewer."""
@@ -175,7 +174,7 @@ class LargerMaps(Figure[Evaluations]):
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
         shown = [(COLD, epn.label, {})]
-        shown += warm_starts(epn, source.seeds(epn.label), self.iterations, self.warm_start)
+        shown += warm_starts(epn, source.seeds(epn.label), self.iterations)
         shown += [(name, name, {}) for name in self.references]
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
@@ -216,7 +215,7 @@ class IntermediateNodes(Figure[Evaluations]):
         world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
         for iterations in self.iterations:
             shown = [(COLD, epn.label, {"iterations": iterations})]
-            shown += warm_starts(epn, source.seeds(epn.label), iterations, iterations)
+            shown += warm_starts(epn, source.seeds(epn.label), iterations)
             for line, name, options in shown:
                 row = score_row(source, name, world, self.episodes, **options)
                 yield {"line": line, "iterations": iterations, **row}
