@@ -60,7 +60,7 @@ def measure(
 ) -> AgentCost:
     """Cost of an agent with fresh weights on recorded timesteps `[T, B]`; frames are embedded once."""
     num_steps, batch_size = timesteps.action.shape
-    agent = config.make(spec, jax.random.key(0))
+    agent = config.make(spec, 0)
     state = agent.initial_state(batch_size)
 
     # Repeated steps, as when acting: an agent's own `unroll` may be quicker.

@@ -94,7 +94,7 @@ def step(agent: EPN, memory: Memory, timestep: TimeStep) -> tuple[AgentOutput, M
 
 def make(config: EPNConfig, episode_steps: int) -> EPN:
     """An agent with fresh weights."""
-    return config.make(EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps), jax.random.key(0))
+    return config.make(EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, episode_steps), 0)
 
 
 def speed_table(config: EPNConfig) -> Table:

@@ -55,7 +55,7 @@ def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int
         for name, (config, many) in kinds.items():
             if name == "all pairs" and num_rows > ALL_PAIRS:
                 continue
-            agent = config.make(EnvironmentSpec(states, NUM_MOVES, num_rows), jax.random.key(0))
+            agent = config.make(EnvironmentSpec(states, NUM_MOVES, num_rows), 0)
 
             def plan(memory: Memory, agent: epn.EPN = agent) -> jax.Array:
                 made = agent.plan(memory, timestep, agent.embed(), iterations, only_last=True)  # noqa: B023

@@ -93,12 +93,12 @@ def _walk(generator, size, respawn, completes, reset_chance):
 def make_epn(**options):
     """A small EPN whose weights are large enough for every part to matter."""
     config = EPNConfig(**{"width": WIDTH, **options})
-    return fill(lambda key: config.make(SPEC, key))
+    return fill(lambda: config.make(SPEC, 0))
 
 
 def fill(make, seed=0):
-    """What `make(key)` builds, its arrays filled by NumPy: drawing them would need many compilations."""
-    shapes = eqx.filter_eval_shape(make, jax.random.key(0))
+    """What `make()` builds, its arrays filled by NumPy: drawing them would need many compilations."""
+    shapes = eqx.filter_eval_shape(make)
     parameters, static = eqx.partition(shapes, lambda x: isinstance(x, jax.ShapeDtypeStruct))
     generator = np.random.default_rng(seed)
 

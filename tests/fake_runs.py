@@ -11,7 +11,7 @@ from rapidtask.runs.config import RunConfig
 
 def untrained(config: RunConfig) -> Agent:
     """The agent of a run that is written here: of one seed always the same."""
-    return fill(lambda _: config.make_agent(), config.seed)
+    return fill(config.make_agent, config.seed)
 
 
 def write_run(

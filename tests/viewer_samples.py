@@ -40,7 +40,7 @@ NEIGHBOURS = EPNConfig(
 
 def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:
     """An agent whose weights are all random and large enough that every one of them matters."""
-    shapes = eqx.filter_eval_shape(config.make, environment.spec, jax.random.key(0))
+    shapes = eqx.filter_eval_shape(config.make, environment.spec, 0)
     generator = np.random.default_rng(seed)
 
     def fill(leaf):

@@ -447,7 +447,7 @@ def test_recall_makes_rows_anew_from_what_they_were():
     """Whatever it believed of itself, a row that attends to nothing new comes out the same."""
     rows, belief = jax.random.normal(jax.random.key(0), (2, 2, 5, 16))
     bias = jnp.zeros((2, 1, 5, 5))
-    block = Block("recall", 16, 1, jax.random.key(1))
+    block = Block("recall", 16, 1, np.random.default_rng(1))
     silent = eqx.tree_at(lambda b: b.attention.to_output.weight, block, jnp.zeros((16, 16)))
     think = eqx.filter_jit(lambda block, belief: block(belief, None, bias, rows))
     assert_same(think(silent, belief), think(silent, rows), 1e-6)
@@ -464,7 +464,7 @@ def test_the_footnote_s_blocks_normalise_the_attention_s_output_or_nothing():
     belief = jax.random.normal(jax.random.key(0), (2, 5, 16))
     bias = jnp.zeros((2, 1, 5, 5))
     for name in ("norm_after", "no_norm"):
-        block = Block(name, 16, 1, jax.random.key(1))
+        block = Block(name, 16, 1, np.random.default_rng(1))
         attended = block.attention(belief, belief, bias)
         if name == "norm_after":
             mean, std = attended.mean(-1, keepdims=True), attended.std(-1, keepdims=True)
@@ -477,7 +477,7 @@ def test_wrong_options_are_named():
     with pytest.raises(InputError, match="iterations is -1"):
         EPNConfig(iterations=-1)
     with pytest.raises(InputError, match="9 fixed symbols need comparisons"):
-        EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), jax.random.key(0))
+        EPNConfig(width=8, symbols="fixed").make(EnvironmentSpec(9, 3, 10), 0)
     with pytest.raises(InputError, match="width is 16, not a multiple of num_heads, 3"):
         EPNConfig(width=16, num_heads=3)
 

@@ -50,7 +50,7 @@ def sample(key, torus):
 def updates_until_optimal(config, learning_rate=1e-2, *, required=0.99):
     """Updates of 128 until more than the required share of fresh situations is answered optimally."""
     torus = make_torus(4)
-    agent = config.make(EnvironmentSpec(NUM_CELLS, NUM_MOVES + 1, 100), jax.random.key(0))
+    agent = config.make(EnvironmentSpec(NUM_CELLS, NUM_MOVES + 1, 100), 0)
     parameters, static = eqx.partition(agent, eqx.is_inexact_array)
     optimiser = make_optimiser("muon", learning_rate, clip=1.0)
 

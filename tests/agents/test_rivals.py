@@ -55,7 +55,7 @@ def make_agent(config, *, pixels=False):
         return jnp.asarray(scale * draw.normal(size=leaf.shape), leaf.dtype)
 
     spec = EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, EPISODE_STEPS, pixels)
-    agent = eqx.filter_eval_shape(config.make, spec, jax.random.key(0))
+    agent = eqx.filter_eval_shape(config.make, spec, 0)
     return jax.tree.map(lambda x: fill(x) if isinstance(x, jax.ShapeDtypeStruct) else x, agent)
 
 

@@ -70,7 +70,7 @@ def train(config, task, *, num_updates, batch_size=32, learning_rate=2e-3, num_s
     """Share of right answers, and loss, of each update."""
     num_slots = num_slots or task.num_steps
     spec = EnvironmentSpec(NUM_SYMBOLS + NUM_DISTRACTORS, NUM_ACTIONS, num_slots)
-    agent = config.make(spec, jax.random.key(0))
+    agent = config.make(spec, 0)
     optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(learning_rate))
 
     def loss(agent, key):

@@ -17,24 +17,24 @@ def game():
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_agents_are_made_by_name(game, name):
-    agent = jax.eval_shape(lambda key: make_agent(name, game, key).initial_state(2), jax.random.key(0))
+    agent = jax.eval_shape(lambda: make_agent(name, game).initial_state(2))
     assert jax.tree.leaves(agent)
 
 
 def test_options_are_passed_on_and_wrong_names_are_named(game):
-    agent = make_agent("epn", game, jax.random.key(0), width=8, num_heads=2, memory="all")
+    agent = make_agent("epn", game, width=8, num_heads=2, memory="all")
     assert isinstance(agent, Agent)
     assert agent.num_slots == 6
     with pytest.raises(InputError, match="unknown agent 'epm'; known: epn, lstm"):
-        make_agent("epm", game, jax.random.key(0))
+        make_agent("epm", game)
     with pytest.raises(InputError, match="epn has no option heads; known: width, num_heads"):
-        make_agent("epn", game, jax.random.key(0), heads=2)
+        make_agent("epn", game, heads=2)
 
 
 def test_size_of_an_epn_by_hand(game):
     """4 symbols, 5 actions, width 8, 1 iteration of the paper's block, 6 slots."""
     d, slots = 8, 6
-    agent = make_agent("epn", game, jax.random.key(0), width=d, iterations=1, memory="all")
+    agent = make_agent("epn", game, width=d, iterations=1, memory="all")
     embeddings = 4 * d + 3 * d * d + 5 * d
     block = 3 * d * d + (d * d + d) + 2 * d + 2 * (d * d + d)
     readout = d * d + 2 * (d * d + d)

@@ -45,7 +45,7 @@ def worlds() -> World:
 
 def make_agent(iterations: int = SMALL.iterations):
     config = replace(SMALL, iterations=iterations)
-    return fill(lambda key: config.make(EnvironmentSpec(5, 3, 20), key))
+    return fill(lambda: config.make(EnvironmentSpec(5, 3, 20), 0))
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_attention_weights_make_the_planners_beliefs(worlds, agent):
 @pytest.mark.parametrize("name", ["norm_after", "no_norm"])
 def test_attention_weights_of_the_footnotes_blocks(name):
     belief, bias = 3 * jax.random.normal(jax.random.key(1), (2, 5, 8)), jnp.zeros((2, 1, 5, 5))
-    block = Block(name, 8, 1, jax.random.key(0))
+    block = Block(name, 8, 1, np.random.default_rng(0))
     attention = block.attention
     attended = block.weights(belief, None, bias)[:, 0] @ attention.to_value(belief)
     expected = attention(belief, belief, bias)  # the belief as it is: there is no LayerNorm before

@@ -15,13 +15,14 @@ class Network(eqx.Module):
     mlp: Mlp
     logits: Linear
 
-    def __init__(self, key):
+    def __init__(self):
+        rng = np.random.default_rng(0)
         self.table = jnp.zeros((4, 3))
-        self.mlp, self.logits = Mlp((3, 3, 3, 5, 3), key), Linear(3, 2, key)
+        self.mlp, self.logits = Mlp((3, 3, 3, 5, 3), rng), Linear(3, 2, rng)
 
 
 def normal(seed):
-    shapes = eqx.filter_eval_shape(Network, jax.random.key(0))
+    shapes = eqx.filter_eval_shape(Network)
     draw = np.random.default_rng(seed)
     return jax.tree.map(lambda leaf: jnp.asarray(draw.normal(size=leaf.shape), jnp.float32), shapes)
 

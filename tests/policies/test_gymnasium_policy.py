@@ -19,7 +19,7 @@ OPTIONS = {"size": WORLD.size, "episode_steps": WORLD.episode_steps, "show_previ
 
 
 def make_agent():
-    return fill(lambda key: EPN.make(WORLD.spec, key))
+    return fill(lambda: EPN.make(WORLD.spec, 0))
 
 
 def test_acts_in_a_batch_as_on_what_the_core_shows():
@@ -64,7 +64,7 @@ def test_what_an_agent_cannot_act_on_is_refused():
         play(environment, make_learned_policy(make_agent(), environment), 1, seed=0)
     pixels = dataclasses.replace(WORLD.spec, pixels=True)
     with pytest.raises(InputError, match="sees pixels"):
-        GymnasiumPolicy(fill(lambda key: EPN.make(pixels, key)))
+        GymnasiumPolicy(fill(lambda: EPN.make(pixels, 0)))
 
 
 def test_names_of_the_package_are_shown_and_found():

@@ -122,7 +122,7 @@ def test_worlds_are_not_seen_through_damaged_frames(options, tmp_path):
 def test_agents_made_by_name_see_the_frames(options, environment, name):
     """Every way to an agent gives one that sees what its environment shows."""
     assert options.spec == environment.spec == EnvironmentSpec(SYMBOLS, 3, 6, pixels=True)
-    by_name = eqx.filter_eval_shape(lambda key: make_agent(name, environment, key), jax.random.key(0))
+    by_name = eqx.filter_eval_shape(lambda: make_agent(name, environment))
     of_a_run = eqx.filter_eval_shape(RunConfig(world=options, agent=AGENTS[name]()).make_agent)
     for agent in (by_name, of_a_run):
         assert isinstance(agent.encoder, PixelEncoder)
@@ -198,7 +198,7 @@ def test_an_epn_learns_from_single_steps_of_views_recognised_beforehand(environm
 def test_what_an_agent_sees_does_not_depend_on_the_labels(environment, monkeypatch):
     """Pixels instead of ids: an episode relabelled is the same episode."""
     monkeypatch.setattr(ResidualEncoder, "CHANNELS", (2,))
-    agent = fill(lambda key: LSTM.make(environment.spec, key))
+    agent = fill(lambda: LSTM.make(environment.spec, 0))
     states, timestep, _ = begin(environment, jax.random.key(1))
     shift = lambda ids: (ids + 7) % SYMBOLS  # noqa: E731
     moved = eqx.tree_at(lambda s: s.world.observation, states, shift(states.world.observation))
@@ -220,7 +220,7 @@ def test_what_is_missing_is_named(options, environment, tmp_path):
     with pytest.raises(FrameError, match="no such frame store"):
         StreetLearn(**{**options_of(options), "frames": str(tmp_path)}).make()
     blind = StreetLearn(**{**options_of(options), "frames": None}).make()
-    agent = fill(lambda key: LSTM.make(options.spec, key))
+    agent = fill(lambda: LSTM.make(options.spec, 0))
     with pytest.raises(InputError, match=r"--world\.frames"):
         make_learned_policy(agent, blind)
     config = LearningConfig(num_envs=2, rollout_steps=3)

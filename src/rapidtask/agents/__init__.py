@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxtyping import PRNGKeyArray
-
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.rivals.lstm import LSTMConfig
@@ -17,8 +15,8 @@ from rapidtask.errors import InputError
 AGENTS: dict[str, type] = {"epn": EPNConfig, "lstm": LSTMConfig, "merlin": MerlinConfig, "mra": MRAConfig}
 
 
-def make_agent(name: str, environment: Environment, key: PRNGKeyArray, **options: Any) -> Agent:
-    """Build an agent with fresh weights for an environment, e.g. `make_agent("epn", env, key, num_heads=2)`.
+def make_agent(name: str, environment: Environment, seed: int = 0, **options: Any) -> Agent:
+    """Build an agent with fresh weights for an environment, e.g. `make_agent("epn", env, num_heads=2)`.
 
     Raises:
         InputError: if there is no such agent, or it has no such option.
@@ -29,7 +27,7 @@ def make_agent(name: str, environment: Environment, key: PRNGKeyArray, **options
     if unknown := set(options) - set(config.__dataclass_fields__):
         known = ", ".join(config.__dataclass_fields__)
         raise InputError(f"{name} has no option {', '.join(sorted(unknown))}; known: {known}")
-    return config(**options).make(environment.spec, key)
+    return config(**options).make(environment.spec, seed)
 
 
 __all__ = ["AGENTS", "make_agent"]

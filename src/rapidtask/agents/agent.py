@@ -79,7 +79,7 @@ class Agent(eqx.Module):
 class AgentConfig(Protocol):
     """Options of an agent: a dataclass that can make it with fresh weights."""
 
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> Agent:
+    def make(self, spec: EnvironmentSpec, seed: int) -> Agent:
         """Build the agent for environments of such a shape."""
         ...
 

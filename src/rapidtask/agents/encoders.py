@@ -5,7 +5,10 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
+from numpy.random import Generator
+
+from rapidtask.agents.layers import draw_normal
 
 
 class Embeddings(eqx.Module):
@@ -72,8 +75,8 @@ class SymbolEncoder(Encoder):
 
     table: Float[Array, "V D"]
 
-    def __init__(self, num_observations: int, width: int, key: PRNGKeyArray):
-        self.table = jax.random.normal(key, (num_observations, width)) / jnp.sqrt(width)
+    def __init__(self, num_observations: int, width: int, rng: Generator):
+        self.table = draw_normal(rng, num_observations, width, scale=width**-0.5)
 
     def __call__(self, frames: Array | None = None) -> Embeddings:
         """See `Encoder`."""

@@ -9,11 +9,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
-from rapidtask.agents.layers import Linear, Mlp
+from rapidtask.agents.layers import Linear, Mlp, draw_normal
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
 from rapidtask.agents.neighbours import KINDS, Neighbours, find_neighbours
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
@@ -82,9 +83,9 @@ class EPNConfig:
         if self.learned_iterations is not None and self.recent_rows is not None:
             raise InputError("learned_iterations: with recent_rows all are learned from, give None")
 
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> EPN:
+    def make(self, spec: EnvironmentSpec, seed: int) -> EPN:
         """Build an agent with fresh weights, and memory for episodes of the environment's length."""
-        return EPN(self, spec, key)
+        return EPN(self, spec, default_rng(seed))
 
     def num_slots(self, spec: EnvironmentSpec) -> int:
         """Slots that the memory can come to need: actions are deterministic, so each pair has one outcome."""
@@ -126,9 +127,8 @@ class EPN(EpisodicAgent):
     config: EPNConfig = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(self, config: EPNConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
+    def __init__(self, config: EPNConfig, spec: EnvironmentSpec, rng: Generator):
         width, heads, compared = config.width, config.num_heads, config.comparisons != "none"
-        keys = iter(jax.random.split(key, 10))
         if config.symbols != "learned" and not spec.pixels:
             if spec.num_observations > width and not compared:
                 raise InputError(
@@ -136,22 +136,22 @@ class EPN(EpisodicAgent):
                 )
             self.encoder = OrthonormalEncoder(spec.num_observations, width)
         else:
-            self.encoder = make_encoder(spec, width, next(keys), config.vision)
+            self.encoder = make_encoder(spec, width, rng, config.vision)
         embedded = config.symbols != "none"
         kinds = {"embedded": embedded, "compared": compared, "with_state": config.state_in_rows}
-        self.row = RowEmbedding(width, spec.num_actions, next(keys), **kinds)
-        block = lambda: Block(config.block, width, heads, next(keys))  # noqa: E731
+        self.row = RowEmbedding(width, spec.num_actions, rng, **kinds)
+        block = lambda: Block(config.block, width, heads, rng)  # noqa: E731
         self.planner = AllToAll(block()) if config.recent_rows is None else MostRecent(block(), block())
-        self.state_in = Linear(width, width, next(keys), bias=False) if embedded else None
-        self.readout = Mlp((width, config.readout_width or width, width), next(keys))
-        self.policy = Mlp((3 * width if embedded else width, width, width), next(keys))
-        self.logits = Linear(width, spec.num_actions, next(keys), scale=0.1)
-        self.value = Linear(width, 1, next(keys), scale=0.1)
+        self.state_in = Linear(width, width, rng, bias=False) if embedded else None
+        self.readout = Mlp((width, config.readout_width or width, width), rng)
+        self.policy = Mlp((3 * width if embedded else width, width, width), rng)
+        self.logits = Linear(width, spec.num_actions, rng, scale=0.1)
+        self.value = Linear(width, 1, rng, scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
         if config.comparisons == "attention":
             self.match_gain = FIRST_GAIN * jnp.eye(4)[:, jnp.arange(heads) % 4]
         if compared:
-            self.readout_match = jax.random.normal(next(keys), (2, width))
+            self.readout_match = draw_normal(rng, 2, width)
             self.policy_match = jnp.ones(width)
         self.further = None
         self.config = config

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
+from numpy.random import Generator
 
 from rapidtask.agents.fast_gradients import add_to_rows, normalise, product
+
+
+def draw_normal(rng: Generator, *shape: int, scale: float = 1.0) -> Float[Array, "..."]:
+    """Normal numbers. Weights are drawn by NumPy: to draw them by JAX, each shape would be compiled."""
+    return jnp.asarray(scale * rng.normal(size=shape), jnp.float32)
 
 
 class Mlp(eqx.Module):
@@ -15,9 +23,8 @@ class Mlp(eqx.Module):
 
     layers: list[Linear]
 
-    def __init__(self, sizes: tuple[int, ...], key: PRNGKeyArray):
-        keys = jax.random.split(key, len(sizes) - 1)
-        self.layers = [Linear(i, o, k) for i, o, k in zip(sizes[:-1], sizes[1:], keys, strict=True)]
+    def __init__(self, sizes: tuple[int, ...], rng: Generator):
+        self.layers = [Linear(i, o, rng) for i, o in pairwise(sizes)]
 
     def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:
         """Apply the layers."""
@@ -36,11 +43,12 @@ class Linear(eqx.Module):
     weight: Float[Array, "I O"]
     bias: Float[Array, " O"] | None
 
-    def __init__(
-        self, num_in: int, num_out: int, key: PRNGKeyArray, *, bias: bool = True, scale: float = 1.0
-    ):
-        # Truncated normal of variance scale² / fan-in, as Sonnet and Haiku initialise.
-        self.weight = scale * jax.random.truncated_normal(key, -2, 2, (num_in, num_out)) / jnp.sqrt(num_in)
+    def __init__(self, num_in: int, num_out: int, rng: Generator, *, bias: bool = True, scale: float = 1.0):
+        # A normal of variance scale² / fan-in, cut off at two deviations, as Sonnet and Haiku initialise.
+        weight = rng.normal(size=(num_in, num_out))
+        while (beyond := abs(weight) > 2).any():
+            weight[beyond] = rng.normal(size=beyond.sum())
+        self.weight = jnp.asarray(scale * num_in**-0.5 * weight, jnp.float32)
         self.bias = jnp.zeros(num_out) if bias else None
 
     def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:

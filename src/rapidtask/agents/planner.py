@@ -8,8 +8,10 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
+from numpy.random import Generator
 
+from rapidtask.agents.fast_gradients import product
 from rapidtask.agents.layers import LayerNorm, Linear, Mlp
 from rapidtask.agents.neighbours import Neighbours, softmax_or_nothing
 
@@ -28,38 +30,49 @@ class Attention(eqx.Module):
     to_output: Linear
     num_heads: int = eqx.field(static=True)
 
-    def __init__(self, width: int, num_heads: int, key: PRNGKeyArray):
-        keys = jax.random.split(key, 4)
-        self.to_query, self.to_key, self.to_value = (Linear(width, width, k, bias=False) for k in keys[:3])
-        self.to_output = Linear(width, width, keys[3])
+    def __init__(self, width: int, num_heads: int, rng: Generator):
+        self.to_query, self.to_key, self.to_value = (Linear(width, width, rng, bias=False) for _ in range(3))
+        self.to_output = Linear(width, width, rng)
         self.num_heads = num_heads
 
     def __call__(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Bias
     ) -> Float[Array, "B Q D"]:
         """Attend; a bias of -inf hides a row, and a head that sees none adds nothing."""
-        values = self._heads(self.to_value(rows))
+        q, k, v = self._project(queries, rows)
         if isinstance(bias, Neighbours):
-            mixed = bias.attend(*self._queries_and_keys(queries, rows), values)
+            mixed = bias.attend(q, k, v)
         else:
-            mixed = jnp.einsum("bhqn,bhnd->bhqd", self.weights(queries, rows, bias), values)
+            mixed = jnp.einsum("bhqn,bhnd->bhqd", _weights(q, k, bias), v)
         return self.to_output(jnp.swapaxes(mixed, 1, 2).reshape(queries.shape))
 
     def weights(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"], bias: Float[Array, "B H Q N"]
     ) -> Float[Array, "B H Q N"]:
         """How much each query attends to each row."""
-        q, k = self._queries_and_keys(queries, rows)
-        return softmax_or_nothing(jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias)
+        q, k, _ = self._project(queries, rows)
+        return _weights(q, k, bias)
 
-    def _queries_and_keys(
+    def _project(
         self, queries: Float[Array, "B Q D"], rows: Float[Array, "B N D"]
-    ) -> tuple[Float[Array, "B H Q d"], Float[Array, "B H N d"]]:
-        return self._heads(self.to_query(queries)), self._heads(self.to_key(rows))
+    ) -> tuple[Float[Array, "B H Q d"], Float[Array, "B H N d"], Float[Array, "B H N d"]]:
+        """Queries, keys and values of every head."""
+        of_queries, of_rows = [self.to_query], [self.to_key, self.to_value]
+        if queries is rows:
+            return self._heads(rows, of_queries + of_rows)
+        return *self._heads(queries, of_queries), *self._heads(rows, of_rows)
 
-    def _heads(self, x: Float[Array, "B N D"]) -> Float[Array, "B H N d"]:
-        split = x.reshape(*x.shape[:2], self.num_heads, -1)
-        return jnp.swapaxes(split, 1, 2)
+    def _heads(self, x: Float[Array, "B N D"], layers: list[Linear]) -> Float[Array, "L B H N d"]:
+        """What several layers make of rows, by heads: in one product."""
+        weight = jnp.concatenate([layer.weight for layer in layers], axis=1)
+        y = product(x.reshape(-1, x.shape[-1]), weight)
+        return jnp.transpose(y.reshape(*x.shape[:2], len(layers), self.num_heads, -1), (2, 0, 3, 1, 4))
+
+
+def _weights(
+    q: Float[Array, "B H Q d"], k: Float[Array, "B H N d"], bias: Float[Array, "B H Q N"]
+) -> Float[Array, "B H Q N"]:
+    return softmax_or_nothing(jnp.einsum("bhqd,bhnd->bhqn", q, k) / jnp.sqrt(q.shape[-1]) + bias)
 
 
 class Block(eqx.Module):
@@ -77,11 +90,10 @@ class Block(eqx.Module):
     mlp_norm: LayerNorm | None
     name: BlockName = eqx.field(static=True)
 
-    def __init__(self, name: BlockName, width: int, num_heads: int, key: PRNGKeyArray):
-        attention_key, mlp_key = jax.random.split(key)
-        self.attention = Attention(width, num_heads, attention_key)
+    def __init__(self, name: BlockName, width: int, num_heads: int, rng: Generator):
+        self.attention = Attention(width, num_heads, rng)
         self.attention_norm = None if name == "no_norm" else LayerNorm(width)
-        self.mlp = Mlp((width, width, width), mlp_key)
+        self.mlp = Mlp((width, width, width), rng)
         self.mlp_norm = LayerNorm(width) if name in ("residual", "recall") else None
         self.name = name
 

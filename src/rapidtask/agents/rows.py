@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
+from numpy.random import Generator
 
 from rapidtask.agents.encoders import Embeddings
-from rapidtask.agents.layers import Linear
+from rapidtask.agents.layers import Linear, draw_normal
 from rapidtask.agents.memory import Memory
 
 
@@ -27,21 +27,20 @@ class RowEmbedding(eqx.Module):
         self,
         width: int,
         num_actions: int,
-        key: PRNGKeyArray,
+        rng: Generator,
         *,
         embedded: bool,
         compared: bool,
         with_state: bool,
     ):
-        keys = jax.random.split(key, 6)
         self.origin = self.successor = self.goal = self.match = self.locate = None
         if embedded:
-            self.origin, self.successor, self.goal = (Linear(width, width, k, bias=False) for k in keys[:3])
-        self.action = jax.random.normal(keys[3], (num_actions, width))
+            self.origin, self.successor, self.goal = (Linear(width, width, rng, bias=False) for _ in range(3))
+        self.action = draw_normal(rng, num_actions, width)
         if compared:
-            self.match = jax.random.normal(keys[4], (2, width))
+            self.match = draw_normal(rng, 2, width)
         if with_state:
-            self.locate = jax.random.normal(keys[5], (2, width))
+            self.locate = draw_normal(rng, 2, width)
 
     def __call__(
         self, memory: Memory, here: Int[Array, " B"], goal: Int[Array, " B"], embeddings: Embeddings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+from numpy.random import Generator
 
 from rapidtask.agents.encoders import Embeddings, Encoder, SymbolEncoder
 from rapidtask.envs.environment import EnvironmentSpec
@@ -41,11 +43,11 @@ class PixelEncoder(Encoder):
         return 1.0
 
 
-def make_encoder(spec: EnvironmentSpec, width: int, key: PRNGKeyArray, vision: Vision) -> Encoder:
+def make_encoder(spec: EnvironmentSpec, width: int, rng: Generator, vision: Vision) -> Encoder:
     """The encoder of what an environment shows: of symbols, or of frames by the name of their network."""
     if not spec.pixels:
-        return SymbolEncoder(spec.num_observations, width, key)
-    return ResidualEncoder(width, key) if vision == "resnet" else WhitenedEncoder(width)
+        return SymbolEncoder(spec.num_observations, width, rng)
+    return ResidualEncoder(width, rng) if vision == "resnet" else WhitenedEncoder(width)
 
 
 class ResidualEncoder(PixelEncoder):
@@ -56,14 +58,12 @@ class ResidualEncoder(PixelEncoder):
 
     CHANNELS = (16, 32, 32)
 
-    def __init__(self, width: int, key: PRNGKeyArray, *, frame_size: int = FRAME_SIZE):
-        keys = jax.random.split(key, len(self.CHANNELS) + 1)
-        inputs = (3, *self.CHANNELS[:-1])
-        self.stages = [ResidualStage(i, o, k) for i, o, k in zip(inputs, self.CHANNELS, keys, strict=False)]
+    def __init__(self, width: int, rng: Generator, *, frame_size: int = FRAME_SIZE):
+        self.stages = [ResidualStage(i, o, rng) for i, o in pairwise((3, *self.CHANNELS))]
         side = frame_size
         for _ in self.stages:
             side = (side + 1) // 2
-        self.linear = eqx.nn.Linear(side * side * self.CHANNELS[-1], width, key=keys[-1])
+        self.linear = eqx.nn.Linear(side * side * self.CHANNELS[-1], width, key=draw_key(rng))
 
     def embed_frames(self, frames: UInt8[Array, "F H W 3"]) -> Float[Array, "F D"]:
         """See `PixelEncoder`."""
@@ -77,16 +77,20 @@ class ResidualEncoder(PixelEncoder):
         return self.linear(jax.nn.relu(x).reshape(-1))
 
 
+def draw_key(rng: Generator) -> PRNGKeyArray:
+    """A key for layers that draw their own weights."""
+    return jax.random.key(int(rng.integers(2**31)))
+
+
 class ResidualStage(eqx.Module):
     """Convolution, max-pooling by 2, then one residual block."""
 
     convolution: eqx.nn.Conv2d
     block: list[eqx.nn.Conv2d]
 
-    def __init__(self, num_in: int, num_out: int, key: PRNGKeyArray):
-        keys = jax.random.split(key, 3)
-        self.convolution = eqx.nn.Conv2d(num_in, num_out, 3, padding=1, key=keys[0])
-        self.block = [eqx.nn.Conv2d(num_out, num_out, 3, padding=1, key=k) for k in keys[1:]]
+    def __init__(self, num_in: int, num_out: int, rng: Generator):
+        self.convolution = eqx.nn.Conv2d(num_in, num_out, 3, padding=1, key=draw_key(rng))
+        self.block = [eqx.nn.Conv2d(num_out, num_out, 3, padding=1, key=draw_key(rng)) for _ in range(2)]
 
     def __call__(self, x: Float[Array, "C H W"]) -> Float[Array, "D h w"]:
         """Apply the stage."""

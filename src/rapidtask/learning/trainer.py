@@ -68,7 +68,7 @@ class Trainer:
         self._agent_config, self._seed = agent_config, seed
 
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
-        agent = eqx.filter_eval_shape(agent_config.make, environment.spec, jax.random.key(0))
+        agent = eqx.filter_eval_shape(agent_config.make, environment.spec, seed)
         refuse_without_effect(config, agent)
         updates = num_updates(per_device, agent, per_device.num_envs, self.num_steps)
         rate_end = config.learning_rate * config.learning_rate_end
@@ -85,13 +85,14 @@ class Trainer:
 
     def _make_state(self, environment: Environment) -> TrainState:
         compiler: Any = {"compiler_options": compiler_options(0)}
+        agent = self._agent_config.make(environment.spec, self._seed)
         if self.mesh is None:
-            return eqx.filter_jit(self._init, **compiler)(environment)
+            return eqx.filter_jit(self._init, **compiler)(environment, agent)
         # A copy, which has no places and names beside it: Equinox cannot take those apart.
-        shapes = eqx.filter_eval_shape(self._init, jax.tree.map(lambda leaf: leaf, environment))
+        shapes = eqx.filter_eval_shape(self._init, jax.tree.map(lambda leaf: leaf, environment), agent)
         static = eqx.filter(shapes, _is_shape, inverse=True)
         make = jax.jit(
-            lambda: eqx.filter(self._init(environment), eqx.is_array),
+            lambda: eqx.filter(self._init(environment, agent), eqx.is_array),
             out_shardings=self.shardings(shapes),
             **compiler,
         )
@@ -105,9 +106,8 @@ class Trainer:
         """Where each array of a state lives on the mesh: environments are spread, the rest is everywhere."""
         return jax.tree.map(lambda spec: NamedSharding(self.mesh, spec), _specs(state))  # pyright: ignore[reportArgumentType]
 
-    def _init(self, environment: Environment) -> TrainState:
-        agent_key, actors_key, key = jax.random.split(jax.random.key(self._seed), 3)
-        agent = self._agent_config.make(environment.spec, agent_key)
+    def _init(self, environment: Environment, agent: Agent) -> TrainState:
+        actors_key, key = jax.random.split(jax.random.key(self._seed))
         keys = jax.random.split(actors_key, self.config.num_envs)
         actors = start_actors(environment, agent, keys, stagger=self.config.rollout_steps is not None)
         optimiser = self.optimiser.init(grouped(eqx.filter(agent, eqx.is_inexact_array)))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from rapidtask.agents.agent import Agent
@@ -69,7 +68,7 @@ def fit_agent(
     vocabulary = max(here.num_observations, trained.num_observations)
     spec = dataclasses.replace(here, num_observations=vocabulary, pixels=trained.pixels)
     try:
-        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(spec, jax.random.key(0)))
+        shapes = eqx.filter_eval_shape(lambda: changed.agent.make(spec, 0))
         weights = {path: np.asarray(leaf) for path, leaf in named_arrays(agent)}
         return restore(shapes, weights, Path(name)), changed
     except CheckpointError as error:

@@ -9,7 +9,6 @@ from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-import jax
 import tyro
 
 import rapidtask
@@ -84,7 +83,7 @@ class RunConfig:
         """The run's agent with fresh weights; its memory has room for episodes of so many steps."""
         spec = self.world.spec
         spec = dataclasses.replace(spec, episode_steps=episode_steps or spec.episode_steps)
-        return self.agent.make(spec, jax.random.key(self.seed))
+        return self.agent.make(spec, self.seed)
 
 
 def dotted(data: dict) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
+from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
@@ -47,9 +48,9 @@ class LSTMConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> LSTMAgent:
+    def make(self, spec: EnvironmentSpec, seed: int) -> LSTMAgent:
         """Build the agent with fresh parameters; its size does not depend on the episode's length."""
-        return LSTMAgent(self, spec, key)
+        return LSTMAgent(self, spec, default_rng(seed))
 
 
 class LSTMAgent(Agent):
@@ -61,13 +62,12 @@ class LSTMAgent(Agent):
     policy: PolicyNetwork
     num_actions: int = eqx.field(static=True)
 
-    def __init__(self, config: LSTMConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
-        keys = jax.random.split(key, 4)
+    def __init__(self, config: LSTMConfig, spec: EnvironmentSpec, rng: Generator):
         num_inputs = input_width(config.embedding_width, spec.num_actions)
-        self.encoder = make_encoder(spec, config.embedding_width, keys[0], config.vision)
-        self.torso = Linear(num_inputs, config.torso_width, keys[1])
-        self.lstm = LSTM(config.torso_width, config.width, keys[2])
-        self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, spec.num_actions, keys[3])
+        self.encoder = make_encoder(spec, config.embedding_width, rng, config.vision)
+        self.torso = Linear(num_inputs, config.torso_width, rng)
+        self.lstm = LSTM(config.torso_width, config.width, rng)
+        self.policy = PolicyNetwork(config.width + num_inputs, config.policy_width, spec.num_actions, rng)
         self.num_actions = spec.num_actions
 
     def initial_state(self, batch_size: int) -> LSTMState:

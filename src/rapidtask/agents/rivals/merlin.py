@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
+from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
@@ -67,9 +68,9 @@ class MerlinConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MerlinAgent:
+    def make(self, spec: EnvironmentSpec, seed: int) -> MerlinAgent:
         """Build the agent with fresh parameters and a memory of one row per step of an episode."""
-        return MerlinAgent(self, spec, key)
+        return MerlinAgent(self, spec, default_rng(seed))
 
 
 class ControllerState(eqx.Module):
@@ -126,28 +127,25 @@ class MerlinAgent(Agent):
     num_actions: int = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(self, config: MerlinConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
-        keys = iter(jax.random.split(key, 12))
+    def __init__(self, config: MerlinConfig, spec: EnvironmentSpec, rng: Generator):
         latent, width, embedding = config.latent_width, config.width, config.embedding_width
         num_actions = spec.num_actions
         self.config, self.num_actions, self.num_slots = config, num_actions, spec.episode_steps
         num_inputs = input_width(embedding, num_actions)
         num_context = 2 * width + config.num_heads * self.read_width
         share = num_inputs / (num_inputs + num_context)
-        self.encoder = make_encoder(spec, embedding, next(keys), config.vision)
-        self.latent_inputs = Linear(num_inputs, 2 * latent, next(keys), scale=share**0.5)
-        self.latent_context = Linear(
-            num_context, 2 * latent, next(keys), bias=False, scale=(1 - share) ** 0.5
-        )
-        self.latent_output = Linear(2 * latent, latent, next(keys))
-        self.lower = LSTM(latent, width, next(keys))
-        self.upper = LSTM(latent + width, width, next(keys))
-        self.keys = Linear(2 * width, config.num_heads * (self.read_width + 1), next(keys))
-        self.policy = PolicyNetwork(latent + num_context, config.policy_width, num_actions, next(keys))
-        self.decode_observation = Linear(latent, embedding, next(keys))
-        self.decode_goal = Linear(latent, embedding, next(keys))
-        self.decode_action = Linear(latent, num_actions, next(keys))
-        self.decode_reward = Linear(latent, 1, next(keys))
+        self.encoder = make_encoder(spec, embedding, rng, config.vision)
+        self.latent_inputs = Linear(num_inputs, 2 * latent, rng, scale=share**0.5)
+        self.latent_context = Linear(num_context, 2 * latent, rng, bias=False, scale=(1 - share) ** 0.5)
+        self.latent_output = Linear(2 * latent, latent, rng)
+        self.lower = LSTM(latent, width, rng)
+        self.upper = LSTM(latent + width, width, rng)
+        self.keys = Linear(2 * width, config.num_heads * (self.read_width + 1), rng)
+        self.policy = PolicyNetwork(latent + num_context, config.policy_width, num_actions, rng)
+        self.decode_observation = Linear(latent, embedding, rng)
+        self.decode_goal = Linear(latent, embedding, rng)
+        self.decode_action = Linear(latent, num_actions, rng)
+        self.decode_reward = Linear(latent, 1, rng)
 
     @property
     def read_width(self) -> int:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
+from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
@@ -67,9 +68,9 @@ class MRAConfig:
     def __post_init__(self) -> None:
         check_options(self)
 
-    def make(self, spec: EnvironmentSpec, key: PRNGKeyArray) -> MRAAgent:
+    def make(self, spec: EnvironmentSpec, seed: int) -> MRAAgent:
         """Build the agent with fresh parameters and one slot per step of an episode."""
-        return MRAAgent(self, spec, key)
+        return MRAAgent(self, spec, default_rng(seed))
 
 
 class MRAState(eqx.Module):
@@ -115,26 +116,25 @@ class MRAAgent(Agent):
     num_actions: int = eqx.field(static=True)
     num_slots: int = eqx.field(static=True)
 
-    def __init__(self, config: MRAConfig, spec: EnvironmentSpec, key: PRNGKeyArray):
-        keys = iter(jax.random.split(key, 10))
+    def __init__(self, config: MRAConfig, spec: EnvironmentSpec, rng: Generator):
         torso, width, num_actions = config.torso_width, config.width, spec.num_actions
         num_inputs = input_width(config.embedding_width, num_actions)
         slot = torso + width
         self.config, self.num_actions, self.num_slots = config, num_actions, spec.episode_steps
-        self.encoder = make_encoder(spec, config.embedding_width, next(keys), config.vision)
-        self.torso = Linear(num_inputs, torso, next(keys))
-        self.lstm = LSTM(torso, width, next(keys))
-        self.lstm_reads = Linear(slot, 4 * width, next(keys), bias=False, scale=0.5**0.5)
-        self.query_inputs = Linear(torso, config.key_width, next(keys))
-        self.query_context = Linear(width, config.key_width, next(keys), bias=False)
+        self.encoder = make_encoder(spec, config.embedding_width, rng, config.vision)
+        self.torso = Linear(num_inputs, torso, rng)
+        self.lstm = LSTM(torso, width, rng)
+        self.lstm_reads = Linear(slot, 4 * width, rng, bias=False, scale=0.5**0.5)
+        self.query_inputs = Linear(torso, config.key_width, rng)
+        self.query_context = Linear(width, config.key_width, rng, bias=False)
         # No bias: it would add the same to every slot's score.
-        self.key = Linear(slot, config.key_width, next(keys), bias=False)
-        self.policy = PolicyNetwork(width + slot + num_inputs, config.policy_width, num_actions, next(keys))
+        self.key = Linear(slot, config.key_width, rng, bias=False)
+        self.policy = PolicyNetwork(width + slot + num_inputs, config.policy_width, num_actions, rng)
         self.predict = self.target = None
         if config.prediction_steps:
             outputs = config.prediction_steps * config.prediction_width
-            self.predict = Linear(width, outputs, next(keys))
-            self.target = Linear(config.embedding_width, config.prediction_width, next(keys), bias=False)
+            self.predict = Linear(width, outputs, rng)
+            self.target = Linear(config.embedding_width, config.prediction_width, rng, bias=False)
 
     def initial_state(self, batch_size: int) -> MRAState:
         """See `Agent`."""

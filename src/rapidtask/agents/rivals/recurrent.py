@@ -7,7 +7,8 @@ from typing import TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
+from numpy.random import Generator
 
 from rapidtask.agents.agent import AgentOutput, where_first
 from rapidtask.agents.encoders import Embeddings
@@ -66,12 +67,9 @@ class LSTM(eqx.Module):
     inputs: Linear
     recurrent: Linear
 
-    def __init__(self, num_in: int, width: int, key: PRNGKeyArray):
-        input_key, recurrent_key = jax.random.split(key)
-        self.inputs = Linear(num_in, 4 * width, input_key, scale=(num_in / (num_in + width)) ** 0.5)
-        self.recurrent = Linear(
-            width, 4 * width, recurrent_key, bias=False, scale=(width / (num_in + width)) ** 0.5
-        )
+    def __init__(self, num_in: int, width: int, rng: Generator):
+        self.inputs = Linear(num_in, 4 * width, rng, scale=(num_in / (num_in + width)) ** 0.5)
+        self.recurrent = Linear(width, 4 * width, rng, bias=False, scale=(width / (num_in + width)) ** 0.5)
 
     def __call__(self, state: LSTMState, projected: Float[Array, "B 4*H"]) -> LSTMState:
         """Advance by one step, given `self.inputs(x)`."""
@@ -93,12 +91,11 @@ class PolicyNetwork(eqx.Module):
     logits: Linear
     value: Linear
 
-    def __init__(self, num_in: int, width: int, num_actions: int, key: PRNGKeyArray):
-        torso_key, policy_key, baseline_key = jax.random.split(key, 3)
-        self.torso = Mlp((num_in, width, width), torso_key)
+    def __init__(self, num_in: int, width: int, num_actions: int, rng: Generator):
+        self.torso = Mlp((num_in, width, width), rng)
         # Small, so that every agent starts with a nearly uniform policy.
-        self.logits = Linear(width, num_actions, policy_key, scale=0.1)
-        self.value = Linear(width, 1, baseline_key, scale=0.1)
+        self.logits = Linear(width, num_actions, rng, scale=0.1)
+        self.value = Linear(width, 1, rng, scale=0.1)
 
     def __call__(
         self, x: Float[Array, "*B I"], auxiliary_loss: Float[Array, "*B"] | None = None

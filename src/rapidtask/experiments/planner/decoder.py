@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpy.random import Generator, default_rng
 
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.layers import Linear, Mlp
@@ -81,11 +82,10 @@ class Decoder(eqx.Module):
     """What the first layer gains if the state is the goal, as in the policy network."""
     classes: Linear
 
-    def __init__(self, width: int, places: int, num_classes: int, key: PRNGKeyArray):
-        policy_key, classes_key = jax.random.split(key)
-        self.policy = Mlp((width + places, width, width), policy_key)
+    def __init__(self, width: int, places: int, num_classes: int, rng: Generator):
+        self.policy = Mlp((width + places, width, width), rng)
         self.policy_match = jnp.ones(width)
-        self.classes = Linear(width, num_classes, classes_key, scale=0.1)
+        self.classes = Linear(width, num_classes, rng, scale=0.1)
 
     def __call__(self, inputs: Inputs) -> Float[Array, "K C"]:
         """Logits of the distances 0, 1, 2, …, the last class for all further ones, after one iteration."""
@@ -117,8 +117,9 @@ def train_decoders(inputs: Inputs, num_classes: int, *, seed: int, num_seeds: in
     """
     sizes = (inputs.summary.shape[-1], inputs.places.shape[-1], num_classes)
     seed_keys = jax.random.split(jax.random.key(seed), num_seeds)
-    make = jax.vmap(lambda key: Decoder(*sizes, key))
-    decoders = jax.vmap(lambda _: make(seed_keys))(jnp.arange(len(inputs.summary)))
+    first = [Decoder(*sizes, default_rng([seed, number])) for number in range(num_seeds)]
+    alike = lambda *leaves: jnp.stack([jnp.stack(leaves)] * len(inputs.summary))  # noqa: E731
+    decoders = jax.tree.map(alike, *first)
     scale = inputs.summary.mean(1, keepdims=True), inputs.summary.std(1, keepdims=True) + 1e-6
     shown = replace(inputs.scaled(*scale), distance=np.minimum(inputs.distance, num_classes - 1))
     losses, decoders = _train(decoders, shown, seed_keys, updates)
