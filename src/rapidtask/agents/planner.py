@@ -59,8 +59,10 @@ class Attention(eqx.Module):
         """Queries, keys and values of every head."""
         of_queries, of_rows = [self.to_query], [self.to_key, self.to_value]
         if queries is rows:
-            return self._heads(rows, of_queries + of_rows)
-        return *self._heads(queries, of_queries), *self._heads(rows, of_rows)
+            q, k, v = self._heads(rows, of_queries + of_rows)
+        else:
+            (q,), (k, v) = self._heads(queries, of_queries), self._heads(rows, of_rows)
+        return q, k, v
 
     def _heads(self, x: Float[Array, "B N D"], layers: list[Linear]) -> Float[Array, "L B H N d"]:
         """What several layers make of rows, by heads: in one product."""
