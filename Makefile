@@ -15,8 +15,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/rapidtask demo --out demo
 
+# With bytecode kept: tests start commands in processes of their own, and each would compile all modules anew.
 test: setup
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
