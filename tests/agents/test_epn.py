@@ -1,4 +1,6 @@
 import functools
+from itertools import pairwise
+from unittest.mock import patch
 
 import equinox as eqx
 import jax
@@ -226,14 +228,15 @@ def test_iterations_can_be_changed_at_evaluation():
     assert float(jnp.abs(four.logits - two.logits).max()) > 1e-3
 
 
-@pytest.mark.parametrize("num_slots", [1, 16, 17, 80, 100, 200, 6400])
+@pytest.mark.parametrize("num_slots", [1, 32, 33, 80, 100, 200, 6400])
 def test_buckets_cover_all_sizes_with_few_programs(num_slots):
     buckets = list(slot_buckets(num_slots))
     assert buckets[-1] == num_slots
     assert buckets == sorted(set(buckets))
     assert len(buckets) <= 4 + 2 * max(0, np.log2(num_slots / 64))
-    # No more than a bucket's 16 slots, or half of them and what makes whole 16s, are computed in vain.
-    for smaller, larger in zip([0, *buckets], buckets, strict=False):
+    # No more than the smallest, or half of a bucket's slots and what makes whole 16s, are computed in vain.
+    assert buckets[0] <= 32
+    for smaller, larger in pairwise(buckets):
         assert larger - (smaller + 1) <= 15 + 0.5 * smaller
 
 
@@ -243,10 +246,10 @@ def size_and_count(memory):
 
 
 @pytest.mark.parametrize(
-    ("rows", "slots"), [(0, 16), (1, 16), (16, 16), (17, 32), (32, 32), (33, 40), (40, 40)]
+    ("rows", "slots"), [(0, 32), (1, 32), (32, 32), (33, 48), (48, 48), (49, 60), (60, 60)]
 )
 def test_the_smallest_bucket_that_holds_the_fullest_memory_is_used(rows, slots):
-    memory = empty_memory(2, 40)
+    memory = empty_memory(2, 60)
     memory = eqx.tree_at(lambda m: m.count, memory, memory.count.at[1, :rows].set(1))
     size, count = size_and_count(memory)
     assert (int(size), int(count)) == (slots, rows)
@@ -270,7 +273,9 @@ def compiled_bucketed_act():
 
     def run(memory, timestep):
         full = agent.act(memory, timestep, agent.embed())
-        few = in_fewest_slots(memory, lambda cut: agent.act(cut, timestep, agent.embed()))
+        with patch("rapidtask.agents.memory.FEWEST_SLOTS", 8):
+            assert len(slot_buckets(agent.num_slots)) > 2
+            few = in_fewest_slots(memory, lambda cut: agent.act(cut, timestep, agent.embed()))
         return full, few
 
     return quick_jit(run)

@@ -110,7 +110,7 @@ def test_whole_rollouts_in_parts_have_the_same_gradient(
 ):
     """Many steps are computed in parts of equally full memories, each with a gradient of its own."""
     monkeypatch.setattr("rapidtask.agents.episodic.FEW_STEPS", 0)
-    monkeypatch.setattr("rapidtask.agents.memory.SLOT_BUCKET", 8)
+    monkeypatch.setattr("rapidtask.agents.memory.FEWEST_SLOTS", 8)
     num_steps = rollout.timesteps.action.size
     assert (num_parts(num_steps), list(slot_buckets(agent.num_slots))) == (16, [8, 12])
     updater = Updater(replace(AT_ONCE, learned_share=None), optax.sgd(1.0))
