@@ -233,7 +233,7 @@ def test_buckets_cover_all_sizes_with_few_programs(num_slots):
     buckets = list(slot_buckets(num_slots))
     assert buckets[-1] == num_slots
     assert buckets == sorted(set(buckets))
-    assert len(buckets) <= 4 + 2 * max(0, np.log2(num_slots / 64))
+    assert len(buckets) <= 3 + 2 * max(0, np.log2(num_slots / 64))
     # No more than the smallest, or half of a bucket's slots and what makes whole 16s, are computed in vain.
     assert buckets[0] <= 32
     for smaller, larger in pairwise(buckets):
