@@ -11,6 +11,7 @@ from street_reference import agree
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared" / "cities"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no real cities here")
+"""Such tests are slow ones: `make test` is the same on every machine, whatever files lie beside it."""
 REAL = "paris_se,moscow,lublin"
 
 
@@ -43,6 +44,7 @@ def test_generated_cities_agree_at_other_sizes(rules, num_intersections):
     agree(sample_pool(cities, 5, 0, NeighbourhoodOptions(rules, num_intersections, keep_intermediate=True)))
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize("rules", ["paper", "release"])
 def test_real_cities_agree_with_the_reference(rules):
@@ -63,6 +65,7 @@ def sizes(pool):
     return np.median(nodes), np.median(pool.worlds.num_states)
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize("rules", ["paper", "release"])
 def test_sizes_at_five_intersections_on_real_cities(rules):
