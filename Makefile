@@ -44,4 +44,4 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv build dist demo
+	rm -rf .venv .jax_cache build dist demo

@@ -1,14 +1,11 @@
 """What all tests start from."""
 
-import atexit
 import gc
 import os
-import shutil
-import tempfile
+from pathlib import Path
 
 # Compiling takes longer than running here. It takes a third as long without optimisation, in one piece, and
 # with XLA's older emitters of fused loops (named as an extra option, which a version without it passes over).
-# Processes of one test run, which inherit these variables, share what they have compiled.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_backend_extra_options=xla_cpu_disable_new_fusion_emitters"
@@ -16,19 +13,24 @@ os.environ.setdefault(
 )
 # Nor need programs know the lines of code that they were made from.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="rapidtask-tests-")
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
-    atexit.register(shutil.rmtree, os.environ["JAX_COMPILATION_CACHE_DIR"], ignore_errors=True)
+# What was compiled is kept, for other processes of this test run and for the next one.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 import jax
 import pytest
 
-from rapidtask.runs.programs import forget_programs
+from rapidtask.runs.programs import CACHE_BYTES, forget_programs, limit_size
 
 # Commands that train split the CPU into devices, if JAX is not in use yet: tests must not depend on which of
 # them is first.
 jax.devices()
+
+
+PROGRAMS = Path(__file__).parents[1] / ".jax_cache"
+PROGRAMS.mkdir(exist_ok=True)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    limit_size(PROGRAMS, CACHE_BYTES)
 
 
 def pytest_collection_finish():
