@@ -27,10 +27,11 @@ from rapidtask.runs.programs import CACHE_BYTES, forget_programs, limit_size
 jax.devices()
 
 
-PROGRAMS = Path(__file__).parents[1] / ".jax_cache"
-PROGRAMS.mkdir(exist_ok=True)
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    limit_size(PROGRAMS, CACHE_BYTES)
+def pytest_sessionstart(session):
+    """Programs that no test has used for long go, once, before the workers start."""
+    programs = session.config.rootpath / ".jax_cache"
+    if programs.is_dir() and not hasattr(session.config, "workerinput"):
+        limit_size(programs, CACHE_BYTES)
 
 
 def pytest_collection_finish():

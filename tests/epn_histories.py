@@ -97,7 +97,7 @@ def make_epn(**options):
 
 
 def fill(make, seed=0):
-    """What `make()` builds, its arrays filled by NumPy: drawing them would need many compilations."""
+    """What `make()` builds, all of its arrays random, biases too, so that each of them matters."""
     shapes = eqx.filter_eval_shape(make)
     parameters, static = eqx.partition(shapes, lambda x: isinstance(x, jax.ShapeDtypeStruct))
     generator = np.random.default_rng(seed)
