@@ -108,7 +108,7 @@ def fill(make, seed=0):
             values = 1 + 0.2 * values
         elif len(shape.shape) > 1:
             values *= 1.2 * min(shape.shape) ** -0.5
-        return jnp.asarray(values, shape.dtype)
+        return jax.device_put(values.astype(shape.dtype))
 
     return eqx.combine(jax.tree_util.tree_map_with_path(draw, parameters), static)
 

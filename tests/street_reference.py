@@ -155,10 +155,10 @@ def moves_of(pool, world):
     """The pooled table of one world, keyed like the reference: (node, first node or head)."""
     worlds = pool.worlds
     second = pool.places.head if pool.places.options.rules == "release" else pool.places.first
-    count = int(worlds.num_states[world])
+    count = int(np.asarray(worlds.num_states)[world])
     names = list(zip(pool.places.tail[world, :count].tolist(), second[world, :count].tolist(), strict=True))
     assert len(set(names)) == count
-    table = np.asarray(worlds.next_state[world])
+    table = np.asarray(worlds.next_state)[world]
     return {
         name: {action: names[table[state, i]] for i, action in enumerate(("forward", "left", "right"))}
         for state, name in enumerate(names)

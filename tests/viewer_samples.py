@@ -47,7 +47,7 @@ def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> E
         if not isinstance(leaf, jax.ShapeDtypeStruct):
             return leaf
         spread = 1.5 / np.sqrt(leaf.shape[0]) if len(leaf.shape) > 1 else 0.5
-        return jax.numpy.asarray(generator.normal(0, spread, leaf.shape), leaf.dtype)
+        return jax.device_put(generator.normal(0, spread, leaf.shape).astype(leaf.dtype))
 
     agent = jax.tree.map(fill, shapes)
     return eqx.tree_at(lambda a: a.logits.weight, agent, 3 * agent.logits.weight)

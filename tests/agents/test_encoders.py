@@ -22,7 +22,7 @@ def vision():
 
 
 def frames(*shape, seed=0):
-    return jnp.asarray(np.random.default_rng(seed).integers(256, size=(*shape, 84, 84, 3)), jnp.uint8)
+    return jax.device_put(np.random.default_rng(seed).integers(256, size=(*shape, 84, 84, 3), dtype=np.uint8))
 
 
 def test_vision_network_has_the_shapes_of_the_paper(vision):
@@ -120,7 +120,7 @@ def test_pixel_agent_steps_as_it_unrolls_each_environment_with_its_own_frames(ma
     spec = EnvironmentSpec(num_frames, 3, num_steps, pixels=True)
     agent = fill(lambda: config.make(spec, 0))
     generator = np.random.default_rng(1)
-    ids = jnp.asarray(generator.integers(num_frames, size=(3, num_steps, num_envs)), jnp.int32)
+    ids = jax.device_put(generator.integers(num_frames, size=(3, num_steps, num_envs), dtype=np.int32))
     zero = jnp.zeros((num_steps, num_envs))
     first = (zero > 0).at[0].set(True).at[3, 1].set(True)
     timesteps = TimeStep(*ids, zero, zero > 0, zero + 1, first, zero > 0)

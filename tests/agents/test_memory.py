@@ -29,12 +29,17 @@ UP, RIGHT, COLLECT = 0, 3, 4
 def timestep(observation, goal, action=0, completed=False, first=False):
     """A timestep of a batch of one."""
     ints, truths = (
-        jnp.asarray([[observation], [goal], [action]], jnp.int32),
-        jnp.asarray([[completed], [first]]),
+        np.asarray([[observation], [goal], [action]], np.int32),
+        np.asarray([[completed], [first]]),
     )
-    zero = jnp.zeros(1)
+    zero = np.zeros(1, np.float32)
     return TimeStep(
-        *ints, reward=1.0 * truths[0], completed=truths[0], discount=zero + 1, first=truths[1], last=zero > 0
+        *ints,
+        reward=truths[0].astype(np.float32),
+        completed=truths[0],
+        discount=zero + 1,
+        first=truths[1],
+        last=zero > 0,
     )
 
 

@@ -26,6 +26,7 @@ ROUND = 25
 """Updates between two tests, in one compiled call."""
 
 
+@eqx.filter_jit
 def sample(key, torus):
     """A batch of memories of the whole torus, timesteps, and which moves are optimal `[B, 4]`."""
     names_key, here_key, offset_key = jax.random.split(key, 3)

@@ -52,7 +52,7 @@ def make_agent(config, *, pixels=False):
 
     def fill(leaf):
         scale = 2 / np.sqrt(leaf.shape[0]) if len(leaf.shape) == 2 else 0.1
-        return jnp.asarray(scale * draw.normal(size=leaf.shape), leaf.dtype)
+        return jax.device_put((scale * draw.normal(size=leaf.shape)).astype(leaf.dtype))
 
     spec = EnvironmentSpec(NUM_OBSERVATIONS, NUM_ACTIONS, EPISODE_STEPS, pixels)
     agent = eqx.filter_eval_shape(config.make, spec, 0)

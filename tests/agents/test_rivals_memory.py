@@ -86,7 +86,7 @@ def train(config, task, *, num_updates, batch_size=32, learning_rate=2e-3, num_s
         change, optimiser_state = optimiser.update(gradient, optimiser_state)
         return eqx.apply_updates(agent, change), optimiser_state, score
 
-    optimiser_state = optimiser.init(eqx.filter(agent, eqx.is_array))
+    optimiser_state = jax.jit(optimiser.init)(eqx.filter(agent, eqx.is_array))
     scores = []
     for i in range(num_updates):
         key = jax.random.fold_in(jax.random.key(1), 0 if fixed_batch else i)

@@ -24,7 +24,7 @@ class Network(eqx.Module):
 def normal(seed):
     shapes = eqx.filter_eval_shape(Network)
     draw = np.random.default_rng(seed)
-    return jax.tree.map(lambda leaf: jnp.asarray(draw.normal(size=leaf.shape), jnp.float32), shapes)
+    return jax.tree.map(lambda leaf: jax.device_put(draw.normal(size=leaf.shape).astype(np.float32)), shapes)
 
 
 def test_groups_hold_hidden_matrices_by_shape_and_come_apart_again():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.random import Generator
 
-from rapidtask.agents.layers import draw_normal
+from rapidtask.agents.layers import draw_normal, to_device
 
 
 class Embeddings(eqx.Module):
@@ -95,4 +96,5 @@ class OrthonormalEncoder(Encoder):
 
     def __call__(self, frames: Array | None = None) -> Embeddings:
         """See `Encoder`."""
-        return Embeddings(jnp.eye(self.width)[jnp.arange(self.num_observations) % self.width], exact=True)
+        which = np.arange(self.num_observations) % self.width
+        return Embeddings(to_device(np.eye(self.width)[which]), exact=True)

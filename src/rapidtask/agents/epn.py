@@ -8,13 +8,14 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
-from rapidtask.agents.layers import Linear, Mlp, draw_normal
+from rapidtask.agents.layers import Linear, Mlp, draw_normal, to_device
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
 from rapidtask.agents.neighbours import KINDS, Neighbours, find_neighbours
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
@@ -149,10 +150,10 @@ class EPN(EpisodicAgent):
         self.value = Linear(width, 1, rng, scale=0.1)
         self.match_gain = self.readout_match = self.policy_match = None
         if config.comparisons == "attention":
-            self.match_gain = FIRST_GAIN * jnp.eye(4)[:, jnp.arange(heads) % 4]
+            self.match_gain = to_device(FIRST_GAIN * np.eye(4)[:, np.arange(heads) % 4])
         if compared:
             self.readout_match = draw_normal(rng, 2, width)
-            self.policy_match = jnp.ones(width)
+            self.policy_match = to_device(np.ones(width))
         self.further = None
         self.config = config
         self.num_slots = config.num_slots(spec)

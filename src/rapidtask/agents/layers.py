@@ -6,16 +6,21 @@ from itertools import pairwise
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 from numpy.random import Generator
 
 from rapidtask.agents.fast_gradients import add_to_rows, normalise, product
 
 
+def to_device(weights: Float[np.ndarray, "..."]) -> Float[Array, "..."]:
+    """Weights as JAX's. `jnp.asarray` and `jnp.zeros` would compile a program for each shape."""
+    return jax.device_put(weights.astype(np.float32))
+
+
 def draw_normal(rng: Generator, *shape: int, scale: float = 1.0) -> Float[Array, "..."]:
-    """Normal numbers. Weights are drawn by NumPy: to draw them by JAX, each shape would be compiled."""
-    return jnp.asarray(scale * rng.normal(size=shape), jnp.float32)
+    """Normal numbers, drawn by NumPy: JAX would compile a program for each shape."""
+    return to_device(scale * rng.normal(size=shape))
 
 
 class Mlp(eqx.Module):
@@ -48,8 +53,8 @@ class Linear(eqx.Module):
         weight = rng.normal(size=(num_in, num_out))
         while (beyond := abs(weight) > 2).any():
             weight[beyond] = rng.normal(size=beyond.sum())
-        self.weight = jnp.asarray(scale * num_in**-0.5 * weight, jnp.float32)
-        self.bias = jnp.zeros(num_out) if bias else None
+        self.weight = to_device(scale * num_in**-0.5 * weight)
+        self.bias = to_device(np.zeros(num_out)) if bias else None
 
     def __call__(self, x: Float[Array, "*B I"]) -> Float[Array, "*B O"]:
         """Apply the layer."""
@@ -66,7 +71,7 @@ class LayerNorm(eqx.Module):
     offset: Float[Array, " D"]
 
     def __init__(self, width: int):
-        self.scale, self.offset = jnp.ones(width), jnp.zeros(width)
+        self.scale, self.offset = to_device(np.ones(width)), to_device(np.zeros(width))
 
     def __call__(self, x: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
         """Normalise."""

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 from numpy.random import Generator
 
 from rapidtask.agents.encoders import Embeddings, Encoder, SymbolEncoder
+from rapidtask.agents.layers import to_device
 from rapidtask.envs.environment import EnvironmentSpec
 from rapidtask.worlds.frame_store import FRAME_SIZE
 
@@ -117,7 +118,7 @@ class WhitenedEncoder(PixelEncoder):
 
     def __init__(self, width: int):
         size = 3 * (FRAME_SIZE // self.SQUARE) ** 2
-        self.mean, self.axes = jnp.zeros(size), jnp.zeros((size, width))
+        self.mean, self.axes = to_device(np.zeros(size)), to_device(np.zeros((size, width)))
 
     @property
     def sharpness(self) -> float:
@@ -144,7 +145,7 @@ class WhitenedEncoder(PixelEncoder):
         variance = np.where(variance[leading] > 1e-6 * variance[-1], variance[leading], np.inf)
         axes, found = np.zeros(self.axes.shape), directions[:, leading] * variance**-0.5
         axes[:, : found.shape[1]] = centred.T @ found * (variance * len(small)) ** -0.5 if few else found
-        new = (jnp.asarray(mean, jnp.float32), jnp.asarray(axes, jnp.float32))
+        new = (to_device(mean), to_device(axes))
         return eqx.tree_at(lambda e: (e.mean, e.axes), self, new)
 
     def _shrink(self, frames: UInt8[Array, "F H W 3"]) -> Float[Array, "F P"]:

@@ -42,9 +42,12 @@ class Episodes(eqx.Module):
         return _per_episode(lambda axis, array: array[(slice(None),) * axis + (episodes,)], self)
 
 
+_fold_in = jax.jit(jax.vmap(jax.random.fold_in, (None, 0)))
+
+
 def episode_keys(seed: int, num_episodes: int) -> PRNGKeyArray:
     """One key per episode; episode i is the same however many there are, and for every policy."""
-    return jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(seed), jnp.arange(num_episodes))
+    return _fold_in(jax.random.key(seed), np.arange(num_episodes))
 
 
 def play(

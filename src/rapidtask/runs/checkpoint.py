@@ -76,7 +76,7 @@ def restore(tree: Tree, tensors: dict[str, np.ndarray], path: Path) -> Tree:
                 f"{path}: tensor {name!r} is {tensor.dtype}{tensor.shape}, "
                 f"expected {expected.dtype}{expected.shape}"
             )
-        array = jnp.asarray(tensor)
+        array = jax.device_put(tensor)
         return jax.random.wrap_key_data(array) if is_key(leaf) else array
 
     dynamic, static = eqx.partition(tree, _is_array)

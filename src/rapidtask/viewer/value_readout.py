@@ -129,7 +129,7 @@ def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> l
         return plan.beliefs, plan.memory, jax.vmap(distance)(memory, now.goal)
 
     def rows(episode: int) -> Rows:
-        now = jax.tree.map(lambda leaf: jnp.asarray(leaf[:, episode]), (memories, timesteps))
+        now = jax.tree.map(lambda leaf: np.asarray(leaf)[:, episode], (memories, timesteps))
         belief, memory, distance = to_numpy(planned(agent, *now))
         step, slot = np.nonzero(memory.mask)
         place = np.stack([memory.successor[step, slot], memory.origin[step, slot]])

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Int, UInt8
 
@@ -139,7 +139,7 @@ def attach_frames(pool: StreetPool, directory: str | Path) -> StreetPool:
         capacity = places.tail.size
     frames = np.zeros((capacity, *parts[0].shape[1:]), np.uint8)
     np.concatenate(parts, out=frames[:total])
-    return replace(pool, frames=jnp.asarray(frames), frame_ids=jnp.asarray(which.astype(np.int32)))
+    return replace(pool, frames=jax.device_put(frames), frame_ids=jax.device_put(which.astype(np.int32)))
 
 
 def half_edges_of(city: CityGraph, node: np.ndarray, first: np.ndarray) -> Int[np.ndarray, " ..."]:

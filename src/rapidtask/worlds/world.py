@@ -158,8 +158,8 @@ def make_world(
     slots = num_states if num_slots is None else num_slots
     if slots < num_states:
         raise WorldError(f"{num_states} states do not fit num_slots={slots}")
-    moved, ids, apart = map(jnp.asarray, _pad(table, np.arange(num_states), distance, rules, slots))
-    count, names = jnp.asarray(num_states, jnp.int32), None if names is None else Names(names)
+    moved, ids, apart = jax.device_put(_pad(table, np.arange(num_states), distance, rules, slots))
+    count, names = jax.device_put(np.int32(num_states)), None if names is None else Names(names)
     return World(moved, ids, apart, count, rules, num_states, names)
 
 
@@ -262,8 +262,8 @@ def make_pool(worlds: World | Sequence[World], *, shuffle_observations: bool) ->
         _pad(np.asarray(w.next_state)[:, : w.rules.num_moves], w.observation, w.distance, rules, slots)
         for w in worlds
     ]
-    moved, ids, apart = (jnp.asarray(np.stack(table)) for table in zip(*tables, strict=True))
-    count = jnp.stack([world.num_states for world in worlds])
+    moved, ids, apart = jax.device_put([np.stack(table) for table in zip(*tables, strict=True)])
+    count = jax.device_put(np.stack([world.num_states for world in worlds]))
     names = Names(w.names for w in worlds) if all(w.names is not None for w in worlds) else None
     return WorldPool(World(moved, ids, apart, count, rules, num_observations, names), shuffle_observations)
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.random import Generator, default_rng
 
 from rapidtask.agents.epn import EPN
-from rapidtask.agents.layers import Linear, Mlp
+from rapidtask.agents.layers import Linear, Mlp, to_device
 from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
 from rapidtask.experiments.planner.situations import Situations
@@ -68,7 +68,7 @@ def decoder_inputs(agent: EPN, situations: Situations) -> Inputs:
             planned = plan_and_summarise(agent, batch.memories(int(num_slots)), batch.timesteps())
             summary[:, index] = np.asarray(planned)[:, : len(index)]
     embeddings = agent.embed()
-    here, goal = jnp.asarray(situations.ids(situations.here)), jnp.asarray(situations.ids(situations.goal))
+    here, goal = jax.device_put((situations.ids(situations.here), situations.ids(situations.goal)))
     told = 0.0 if agent.policy_match is None else 1.0
     places = np.concatenate([embeddings.look_up(here), embeddings.look_up(goal)], axis=1)
     return Inputs(summary, places, told * np.asarray(embeddings.similarity(here, goal)), situations.distance)
@@ -84,7 +84,7 @@ class Decoder(eqx.Module):
 
     def __init__(self, width: int, places: int, num_classes: int, rng: Generator):
         self.policy = Mlp((width + places, width, width), rng)
-        self.policy_match = jnp.ones(width)
+        self.policy_match = to_device(np.ones(width))
         self.classes = Linear(width, num_classes, rng, scale=0.1)
 
     def __call__(self, inputs: Inputs) -> Float[Array, "K C"]:

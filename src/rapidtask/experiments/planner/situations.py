@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Int
@@ -67,24 +68,24 @@ class Situations:
         # Slots beyond the world are unused: any state will do.
         states = np.minimum(states, self.symbols.shape[1] - 1)
         reached = np.asarray(self.worlds.next_state)[self.world[:, None], states, moves]
-        used = lambda ids: jnp.asarray(np.where(there, ids, 0), jnp.int32)  # noqa: E731
+        used = lambda ids: jax.device_put(np.where(there, ids, 0).astype(np.int32))  # noqa: E731
         return Memory(
             origin=used(self.symbols[:, states]),
             action=used(moves),
             successor=used(np.take_along_axis(self.symbols, reached, axis=1)),
             count=used(1),
             written=used(np.arange(1, num_slots + 1)),
-            steps=jnp.asarray(there.sum(axis=1), jnp.int32),
-            observation=jnp.asarray(self.ids(self.here)),
-            goal=jnp.asarray(self.ids(self.goal)),
+            steps=jax.device_put(there.sum(axis=1).astype(np.int32)),
+            observation=jax.device_put(self.ids(self.here)),
+            goal=jax.device_put(self.ids(self.goal)),
         )
 
     def timesteps(self) -> TimeStep:
         """What the agent sees, `[K]`: where it is and where it should go, in the midst of an episode."""
         zeros = jnp.zeros(len(self), jnp.int32)
         return TimeStep(
-            observation=jnp.asarray(self.ids(self.here)),
-            goal=jnp.asarray(self.ids(self.goal)),
+            observation=jax.device_put(self.ids(self.here)),
+            goal=jax.device_put(self.ids(self.goal)),
             action=zeros,
             reward=jnp.zeros(len(self)),
             completed=zeros > 0,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -117,10 +116,10 @@ def sample_pool(
         missing -= len(chunk["centre"])
     tables = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     world = World(
-        observation=jnp.asarray(np.tile(np.arange(options.slots, dtype=np.int32), (num_worlds, 1))),
-        next_state=jnp.asarray(tables["next_state"]),
-        distance=jnp.asarray(tables["distance"]),
-        num_states=jnp.asarray(tables["num_states"]),
+        observation=jax.device_put(np.tile(np.arange(options.slots, dtype=np.int32), (num_worlds, 1))),
+        next_state=jax.device_put(tables["next_state"]),
+        distance=jax.device_put(tables["distance"]),
+        num_states=jax.device_put(tables["num_states"]),
         rules=RULES[options.rules],
         num_observations=options.slots,
     )
