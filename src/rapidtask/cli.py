@@ -15,8 +15,8 @@ DESCRIPTION = """usage: rapidtask COMMAND [OPTIONS]
 Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
 Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, or MODULE:CLASS of your
-own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra) and
---agent.OPTION in the same way.
+own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra,
+transformer) and --agent.OPTION in the same way.
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 
 Commands (rapidtask COMMAND --help tells the options of each; rapidtask --version the version):"""

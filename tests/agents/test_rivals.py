@@ -1,4 +1,4 @@
-"""The rivals (LSTM, MERLIN, MRA): unrolling is stepping, a reset forgets, memories hold what was written."""
+"""The rivals: unrolling is stepping, a reset forgets, memories hold what was written."""
 
 import dataclasses
 import functools
@@ -15,6 +15,7 @@ from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.agents.rivals.merlin import MerlinConfig, View, inverse_lengths, later_rows
 from rapidtask.agents.rivals.mra import MRAConfig, contrastive_loss
 from rapidtask.agents.rivals.slots import SlotMemory, attention_weights, join_rows, visible_rows
+from rapidtask.agents.rivals.transformer import TransformerConfig
 from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
@@ -37,6 +38,7 @@ CONFIGS = {
     "merlin": MERLIN,
     "merlin, top 2, no retroactive writes": dataclasses.replace(MERLIN, top_k=2, retroactive=False),
     "mra": MRA,
+    "transformer": TransformerConfig(embedding_width=6, width=8, num_heads=2, policy_width=8),
     "mra, all slots, no predictions": dataclasses.replace(MRA, top_k=0, prediction_steps=0),
 }
 all_rivals = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())

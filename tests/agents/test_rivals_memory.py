@@ -16,6 +16,7 @@ import pytest
 from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.agents.rivals.merlin import MerlinConfig
 from rapidtask.agents.rivals.mra import MRAConfig
+from rapidtask.agents.rivals.transformer import TransformerConfig
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 
 NUM_SYMBOLS, NUM_DISTRACTORS, NUM_ACTIONS = 16, 4, 5
@@ -24,6 +25,7 @@ CHANCE = 1 / NUM_ACTIONS
 LSTM = LSTMConfig(embedding_width=32, torso_width=64, width=128, policy_width=64)
 MERLIN = MerlinConfig(embedding_width=32, width=64, latent_width=64, policy_width=64)
 MRA = MRAConfig(embedding_width=32, torso_width=64, width=64, key_width=32, policy_width=64)
+TRANSFORMER = TransformerConfig(embedding_width=32, width=64, policy_width=64)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ def final_score(*args, **kwargs):
     return float(train(*args, **kwargs)[0][-25:].mean())
 
 
-@pytest.mark.parametrize("config", [LSTM, MERLIN, MRA], ids=["lstm", "merlin", "mra"])
+@pytest.mark.parametrize(
+    "config", [LSTM, MERLIN, MRA, TRANSFORMER], ids=["lstm", "merlin", "mra", "transformer"]
+)
 def test_recall_is_learned_by_heart_in_a_few_updates(config):
     """Quick: gradients reach what it takes to fit one small batch."""
     small = {"embedding_width": 16, "width": 32, "policy_width": 32}
@@ -128,6 +132,11 @@ def test_merlin_recalls_eight_pairs_by_its_memory(retroactive):
 @pytest.mark.slow
 def test_mra_recalls_eight_pairs_by_its_memory():
     assert final_score(MRA, Recall(8, 16, 8), num_updates=500) > 0.9
+
+
+@pytest.mark.slow
+def test_a_transformer_recalls_eight_pairs():
+    assert final_score(TRANSFORMER, Recall(8, 16, 8), num_updates=700) > 0.9
 
 
 @pytest.mark.slow

@@ -9,10 +9,17 @@ from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.rivals.lstm import LSTMConfig
 from rapidtask.agents.rivals.merlin import MerlinConfig
 from rapidtask.agents.rivals.mra import MRAConfig
+from rapidtask.agents.rivals.transformer import TransformerConfig
 from rapidtask.envs.environment import Environment
 from rapidtask.errors import InputError
 
-AGENTS: dict[str, type] = {"epn": EPNConfig, "lstm": LSTMConfig, "merlin": MerlinConfig, "mra": MRAConfig}
+AGENTS: dict[str, type] = {
+    "epn": EPNConfig,
+    "lstm": LSTMConfig,
+    "merlin": MerlinConfig,
+    "mra": MRAConfig,
+    "transformer": TransformerConfig,
+}
 
 
 def make_agent(name: str, environment: Environment, seed: int = 0, **options: Any) -> Agent:

@@ -48,7 +48,7 @@ class TrainedAgent:
 
     @property
     def kind(self) -> str:
-        """epn, lstm, merlin or mra."""
+        """epn, lstm, merlin, mra or transformer."""
         return agent_name(self.config.agent)
 
     @property

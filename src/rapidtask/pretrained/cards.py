@@ -24,7 +24,7 @@ class Card:
 
     name: str
     agent: str
-    """Kind of agent: epn, lstm, merlin or mra."""
+    """Kind of agent: epn, lstm, merlin, mra or transformer."""
     world: str
     """Domain it was trained in."""
     recipe: str

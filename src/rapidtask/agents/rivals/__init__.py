@@ -1,1 +1,1 @@
-"""The paper's other agents: recurrent, with and without memories they learn to write."""
+"""The agents to compare with: the paper's recurrent ones, and a transformer."""

@@ -1,4 +1,4 @@
-"""What the recurrent agents (LSTM, MERLIN, MRA) share: their inputs, the LSTM cell, the policy network."""
+"""What the rivals share: their inputs, the LSTM cell, the policy network."""
 
 from __future__ import annotations
 

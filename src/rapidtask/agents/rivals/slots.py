@@ -51,16 +51,31 @@ def join_rows(memory: SlotMemory, new_rows: Float[Array, "T B W"]) -> Float[Arra
     return jnp.concatenate([carried, jnp.swapaxes(new_rows, 0, 1)], axis=1)
 
 
+def step_of_episode(count: Int[Array, " B"], first: Bool[Array, "T B"]) -> Int[Array, "T B"]:
+    """How many steps of its episode came before each step, if there were `count` before them all."""
+    time = jnp.arange(len(first))[:, None]
+    return time - jax.lax.cummax(jnp.where(first, time, -count), axis=0)
+
+
+def carry_rows(memory: SlotMemory, new_rows: Float[Array, "T B W"], first: Bool[Array, "T B"]) -> SlotMemory:
+    """The memory after writing rows step by step, episodes starting where `first` says: all at once."""
+    num_slots = memory.rows.shape[1]
+    count = 1 + step_of_episode(memory.count, first)[-1]
+    start = num_slots + len(first) - count
+    rows = join_rows(memory, new_rows)
+    source = jnp.minimum(start[:, None] + jnp.arange(num_slots), rows.shape[1] - 1)
+    return SlotMemory(jnp.take_along_axis(rows, source[..., None], axis=1), count)
+
+
 def visible_rows(memory: SlotMemory, first: Bool[Array, "T B"]) -> Bool[Array, "T B N+T"]:
     """Which of the joined rows each step may read: earlier ones of its own episode that found a slot."""
     num_slots, num_steps = memory.rows.shape[1], first.shape[0]
     time = jnp.arange(num_steps)[:, None]
     episode = jnp.cumsum(first, axis=0)
-    start = jax.lax.cummax(jnp.where(first, time, -memory.count), axis=0)
     carried = jnp.arange(num_slots) >= num_slots - memory.count[:, None]
     # [reading step, environment, writing step]
     new = (episode[:, :, None] == episode.T) & (time[:, :, None] > time[:, 0])
-    new &= (time - start < num_slots).T
+    new &= (step_of_episode(memory.count, first) < num_slots).T
     return jnp.concatenate([(episode == 0)[..., None] & carried, new], axis=-1)
 
 
