@@ -11,6 +11,9 @@ from numpy.random import Generator
 
 from rapidtask.agents.layers import draw_normal, to_device
 
+ALIKE = 0.5
+"""From this similarity on, two observations are taken for the same place where that must be decided."""
+
 
 class Embeddings(eqx.Module):
     """The embedded observation table: one for all environments (symbols) or one for each (frames)."""
@@ -39,16 +42,23 @@ class Embeddings(eqx.Module):
         """Sharpened cosine of embeddings: each of a's ids `[B, …]` with each of b's, as they broadcast."""
         if self.exact:
             return (a == b).astype(self.table.dtype)
-        norm = jnp.sqrt(jnp.sum(jnp.square(self.table), -1, keepdims=True) + 1e-8)
-        unit = self.table / norm
-        cosines = unit @ jnp.swapaxes(unit, -1, -2)
-        if self.sharpness != 1.0:
-            cosines = jnp.maximum(cosines, 0.0) ** self.sharpness
+        cosines = self._cosines()
         if cosines.ndim == 2:
             return cosines[a, b]
         # Each of a's ids with each of b's, as products: a gather per environment is slow on a CPU.
         pairs = self._pick(cosines, a) @ jnp.swapaxes(self._one_hot(b), -1, -2)
         return pairs.reshape(jnp.broadcast_shapes(a.shape, b.shape))
+
+    def places(self) -> Int[Array, "*B V"]:
+        """What each id is called by all that look alike: the first of them."""
+        return jnp.argmax(self._cosines() > ALIKE, axis=-1)
+
+    def _cosines(self) -> Float[Array, "*B V V"]:
+        """Sharpened cosine of each entry of the table with each."""
+        norm = jnp.sqrt(jnp.sum(jnp.square(self.table), -1, keepdims=True) + 1e-8)
+        unit = self.table / norm
+        cosines = unit @ jnp.swapaxes(unit, -1, -2)
+        return cosines if self.sharpness == 1.0 else jnp.maximum(cosines, 0.0) ** self.sharpness
 
     def _rows(self, tables: Float[Array, "*B V D"], ids: Int[Array, "*B"]) -> Float[Array, "*B D"]:
         if tables.ndim == 2:

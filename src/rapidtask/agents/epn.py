@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import AgentOutput
-from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
+from rapidtask.agents.encoders import ALIKE, Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.layers import Linear, Mlp, draw_normal, to_device
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
@@ -208,7 +208,8 @@ class EPN(EpisodicAgent):
             assert iterations is not None
         rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
         if isinstance(self.planner, AllToAll):
-            if self._has_many_neighbours(memory, embeddings) and not with_attention:
+            many = self.config.comparisons == "neighbours" and memory.origin.shape[1] >= MANY_ROWS
+            if many and not with_attention:
                 bias = self._neighbours(memory, embeddings)
             else:
                 bias = self._bias(memory, memory, embeddings)
@@ -253,16 +254,16 @@ class EPN(EpisodicAgent):
     def _row_bias(self, memory: Memory) -> Float[Array, "B N"]:
         return jnp.minimum(memory.log_count, 0.0) if self.config.memory == "set" else memory.log_count
 
-    def _has_many_neighbours(self, memory: Memory, embeddings: Embeddings) -> bool:
-        compared = self.config.comparisons == "neighbours" and embeddings.exact
-        return compared and memory.origin.shape[1] >= MANY_ROWS
-
     def _neighbours(self, memory: Memory, embeddings: Embeddings) -> Neighbours:
         """What `_bias` says, as lists: rows that start in a place, and that lead there."""
         num_actions = self.row.action.shape[0]
         # On streets, and wherever moves can be undone, no more rows lead to a place.
         most = 2 * num_actions + 2
         starting = num_actions if self.config.goal_as_successor and self.config.memory != "all" else most
+        if not embeddings.exact:
+            place, starting = jnp.atleast_2d(embeddings.places()), most
+            look_up = lambda ids: jnp.take_along_axis(place, ids, axis=1)  # noqa: E731
+            memory = eqx.tree_at(lambda m: (m.origin, m.successor), memory, replace_fn=look_up)
         num_places = embeddings.table.shape[-2]
         return find_neighbours(memory, self._row_bias(memory), num_places, (starting, most))
 
@@ -274,7 +275,7 @@ class EPN(EpisodicAgent):
         ends = [(getattr(of, mine), getattr(to, yours)) for mine, yours in KINDS]
         same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in ends]
         if self.match_gain is None:
-            seen = jnp.stack([same[head % 4] > 0.5 for head in range(self.config.num_heads)], axis=1)
+            seen = jnp.stack([same[head % 4] > ALIKE for head in range(self.config.num_heads)], axis=1)
             return jnp.where(seen, bias, -jnp.inf)
         for gain, match in zip(self.match_gain, same, strict=True):
             bias = bias + match[:, None] * gain[:, None, None]
