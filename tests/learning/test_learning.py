@@ -14,6 +14,9 @@ from rapidtask.agents.agent import Agent
 from rapidtask.agents.episodic import MOST_PARTS, num_parts
 from rapidtask.agents.epn import EPNConfig
 from rapidtask.agents.memory import empty_memory, slot_buckets
+from rapidtask.agents.rivals.merlin import MerlinConfig
+from rapidtask.agents.rivals.mra import MRAConfig
+from rapidtask.agents.rivals.transformer import TransformerConfig
 from rapidtask.envs.registry import MemoryPlanning
 from rapidtask.errors import InputError
 from rapidtask.learning.losses import Samples, normalise, prepare
@@ -199,16 +202,24 @@ def test_an_update_that_is_not_finite_changes_nothing(shuffle, agent, rollout, e
     assert_close(state.agent, agent, 0.0)
 
 
-@pytest.mark.parametrize("config", [EPN, LSTM], ids=["epn", "lstm"])
+RIVALS = (
+    MerlinConfig(embedding_width=6, width=8, latent_width=5, policy_width=8),
+    MRAConfig(embedding_width=6, torso_width=7, width=8, key_width=4, policy_width=8),
+    TransformerConfig(embedding_width=6, width=8, num_heads=2, policy_width=8),
+)
+
+
+@pytest.mark.parametrize("config", [EPN, LSTM, *RIVALS], ids=["epn", "lstm", "merlin", "mra", "transformer"])
 def test_unrolling_gives_what_acting_gave(config, environment):
-    """Ratios of an on-policy rollout are 1, for recurrent agents too, across ends of episodes."""
+    """Ratios of an on-policy rollout are 1, for all agents, with what they carried into it and across ends of
+    episodes inside it."""
     agent = make_agent(config)
     rollout = eqx.filter_jit(rollout_out_of_step)(environment, agent)
     unroll = eqx.filter_jit(lambda a: a.unroll(rollout.agent_state, rollout.timesteps, a.embed())[0])
     output = unroll(agent)
-    np.testing.assert_allclose(output.value, rollout.values, atol=1e-5)
+    np.testing.assert_allclose(output.value, rollout.values, rtol=1e-5, atol=1e-5)
     log_probability = log_probability_of(output.logits[:-1], rollout.actions)
-    np.testing.assert_allclose(log_probability, rollout.log_probability, atol=1e-5)
+    np.testing.assert_allclose(log_probability, rollout.log_probability, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
