@@ -80,7 +80,11 @@ class AgentOptions:
             add(agent, config, name, greedy=self.greedy)
         for name in chosen_pretrained(pretrained):
             agent, config = load_pretrained(name)
-            if "all" in pretrained and not same_domain(config.world, self.world):
+            # Of all, those that were trained in such a world and see the same kind of things.
+            alike = (
+                type(config.world) is type(self.world) and config.world.spec.pixels == self.world.spec.pixels
+            )
+            if "all" in pretrained and not alike:
                 continue
             add(agent, config, f"{name}{changes}", greedy=False)
             if self.greedy:
@@ -142,11 +146,6 @@ class Evaluate(AgentOptions):
         if self.policy == "all" or (not learned and not names):
             names = POLICIES
         return {**learned, **{name: make_policy(name, environment) for name in names}}
-
-
-def same_domain(trained: WorldOptions, world: WorldOptions) -> bool:
-    """Whether an agent trained in one world sees the same kind of things in another."""
-    return type(trained) is type(world) and trained.spec.pixels == world.spec.pixels
 
 
 def chosen_pretrained(names: Sequence[str]) -> list[str]:

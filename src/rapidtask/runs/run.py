@@ -188,7 +188,9 @@ def _train(
                 seconds += 0.0 if compiles else time.perf_counter() - began
             steps = iteration * trainer.steps_per_iteration
             if log is not None:
-                log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **_finite(record)})
+                # JSON has no NaN: a number that is not finite is written as its name.
+                finite = {name: x if math.isfinite(x) else str(x) for name, x in record.items()}
+                log.write({"iteration": iteration, "steps": steps, "seconds": seconds, **finite})
             if bad_iterations >= MAX_BAD_ITERATIONS:
                 kept = list_checkpoints(checkpoints)
                 good = f"the last good checkpoint is {kept[0]}" if kept else "there is no good checkpoint"
@@ -289,8 +291,3 @@ def _agreed(signals: list[int]) -> int | None:
     if jax.process_count() > 1:
         number = int(multihost_utils.process_allgather(np.int32(number)).max())
     return number or None
-
-
-def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: a number that is not finite is written as its name."""
-    return {name: value if math.isfinite(value) else str(value) for name, value in record.items()}
