@@ -19,6 +19,7 @@ BENCHMARKS = {
     "planner_bench": "the planner's speed, and the cost of a step in long episodes",
     "rows_bench": "what a plan costs against the rows of memory",
     "long_life_bench": "a life of 100,000 steps in a town",
+    "reach_probe": "how many moves ahead plans are right",
     "agents_bench": "what a step of each agent costs",
     "street_bench": "street worlds and steps per second",
     "views_bench": "street views rendered and cropped per second",
