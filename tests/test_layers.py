@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "rapidtask"
 ORDER = (
-    *("errors", "files", "options"),
+    *("errors", "files", "options", "lives"),
     *("cities", "worlds", "draw", "views", "envs", "agents", "policies", "evaluation"),
     *("learning", "runs", "pretrained", "viewer", "experiments", "sweeps"),
     *("commands", "cli", "__main__"),

@@ -14,8 +14,8 @@ DESCRIPTION = """usage: rapidtask COMMAND [OPTIONS]
 
 Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
-Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, or MODULE:CLASS of your
-own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra,
+Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, gymnasium, or MODULE:CLASS
+of your own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra,
 transformer) and --agent.OPTION in the same way.
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 

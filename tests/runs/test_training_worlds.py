@@ -18,7 +18,7 @@ from rapidtask.errors import InputError
 from rapidtask.learning import trainer as trainer_module
 from rapidtask.learning.config import LearningConfig
 from rapidtask.learning.trainer import DEVICES, Trainer
-from rapidtask.runs import run as run_module
+from rapidtask.runs import worlds as worlds_module
 from rapidtask.runs.config import RunConfig
 from rapidtask.runs.run import RunOptions, run
 from rapidtask.runs.worlds import TrainingWorlds, iterations_per_pool
@@ -156,9 +156,9 @@ def test_a_run_over_several_pools_compiles_once_and_resumes_bit_for_bit(tmp_path
         trainer_module, "collect", lambda *arguments: (traces.append(1), collect(*arguments))[1]
     )
     evaluated = []
-    scorer = run_module.Scorer
+    scorer = worlds_module.Scorer
     monkeypatch.setattr(
-        run_module,
+        worlds_module,
         "Scorer",
         lambda environment, *options: (evaluated.append(environment), scorer(environment, *options))[1],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,9 +15,11 @@ from rich.console import Console
 from rapidtask.agents.agent import Agent
 from rapidtask.agents.warm_start import WarmStart
 from rapidtask.envs.environment import Environment
+from rapidtask.envs.gymnasium_worlds import GymnasiumWorlds
 from rapidtask.envs.registry import MemoryPlanning, WorldOptions, domain_name
 from rapidtask.errors import InputError
 from rapidtask.evaluation import Scorer, Scores
+from rapidtask.evaluation.lives import LivesScorer
 from rapidtask.evaluation.report import print_table, scores_table
 from rapidtask.options import Count, Seed, check_options
 from rapidtask.policies import POLICIES, Policy, PolicyName, make_policy
@@ -110,6 +112,9 @@ class Evaluate(AgentOptions):
     def run(self) -> None:
         if self.plot is not None and self.plot.suffix not in PLOTS:
             raise InputError(f"--plot {self.plot}: expected a name that ends in {', '.join(PLOTS)}")
+        if isinstance(self.world, GymnasiumWorlds):
+            self.show(list(self.score_lives(self.world)), domain_name(self.world))
+            return
         environment, name = self.world.make(), domain_name(self.world)
         policies = self.policies(environment)
         if self.plot is not None:  # a place that it cannot be written to is refused before anything is played
@@ -122,6 +127,10 @@ class Evaluate(AgentOptions):
                 status.update(f"{policy}: {self.episodes} episodes ({position} of {len(policies)})")
                 all_scores.append(scorer(policy, acts))
         sys.stderr.flush()
+        self.show(all_scores, name)
+
+    def show(self, all_scores: list[Scores], name: str) -> None:
+        """Write the plot, if there is to be one, and print the scores."""
         if self.plot is not None:
             # Here, because figures are slow to import and seldom asked for.
             from rapidtask.experiments.comparison import StepsToGoal, steps_rows
@@ -133,6 +142,25 @@ class Evaluate(AgentOptions):
             print(json.dumps(results[0] if len(results) == 1 else {"policies": results}))
             return
         print_table(scores_table(all_scores, f"{name}, {self.episodes} episodes, seed {self.seed}"))
+
+    def score_lives(self, world: GymnasiumWorlds) -> Iterator[Scores]:
+        """Scores in an environment of Gymnasium: of the trained agent, and of policies that can act there."""
+        about = {"name": domain_name(world), **asdict(world)}
+        scorer = LivesScorer(
+            world, self.episodes, self.seed, about={"world": about, "sources": world.sources()}
+        )
+        if self.pretrained or self.options or self.warm_start:
+            raise InputError("--world gymnasium: agents of --checkpoint act there, as they were trained")
+        if self.checkpoint is not None:
+            agent, config = load_agent(self.checkpoint)
+            agent, _ = fit_agent(agent, config, world, new_symbols=self.new_symbols)
+            name = f"{agent_name(config.agent)}{' (greedy)' if self.greedy else ''}"
+            yield scorer.score_agent(name, agent, greedy=self.greedy)
+        chosen = (
+            ("random", "oracle") if self.policy == "all" else () if self.policy is None else (self.policy,)
+        )
+        for policy in chosen or (() if self.checkpoint else ("random", "oracle")):
+            yield scorer.score_policy(policy)
 
     def policies(self, environment: Environment) -> dict[str, Policy]:
         """The policies to evaluate, by the name to report: trained agents first."""

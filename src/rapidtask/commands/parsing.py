@@ -83,7 +83,7 @@ def config_of_agent(arguments: Sequence[str]) -> RunConfig | None:
         from rapidtask.pretrained.load import find_agent  # which others need not wait for
 
         trained, (_, chosen) = read_run_config(find_agent(name)), take_choices(arguments)
-        learning = learning_for(chosen["recipe"], agent_name(trained.agent))
+        learning = learning_for(chosen["recipe"], agent_name(trained.agent), chosen["world"])
         world = DOMAINS[chosen["world"]]() if values_of("--world", arguments) else trained.world
         return RunConfig(world, trained.agent, learning, recipe=chosen["recipe"])  # pyright: ignore
     return None
@@ -144,7 +144,7 @@ def specialise(
         # What does not learn acts in worlds that nothing was learned in.
         "world": world if "learning" in names else world.held_out(),
         "agent": agent,
-        "learning": learning_for(recipe, chosen["agent"]),
+        "learning": learning_for(recipe, chosen["agent"], domain),
     }
     if started is not None and chosen["recipe"] == started.recipe:
         same = {name: getattr(started, name) for name in ("world", "agent", "learning")}

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from rapidtask.envs.environment import Environment, EnvironmentSpec, WorldOptions
 from rapidtask.envs.graph_options import Graphs
+from rapidtask.envs.gymnasium_worlds import GymnasiumWorlds
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
 from rapidtask.options import Range
@@ -41,6 +42,7 @@ DOMAINS: dict[str, type[WorldOptions]] = {
     "memory-planning": MemoryPlanning,
     "streetlearn": StreetLearn,
     "graphs": Graphs,
+    "gymnasium": GymnasiumWorlds,
 }
 
 

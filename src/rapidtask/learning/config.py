@@ -17,6 +17,9 @@ class LearningConfig:
 
     num_envs: Count = 32
     """Environments that act side by side, B."""
+    lag: Annotated[int, Range(0, 1)] = 0
+    """With --world gymnasium, rollouts that the actors are behind the learner: with 1 they live the next one
+    while it learns, and V-trace corrects for it."""
     rollout_steps: Count | None = None
     """Actions per environment between two rounds of learning, T; by default a whole episode and its reset.
     Environments whose episodes are cut into rollouts are spread over the phases of an episode."""
@@ -99,18 +102,20 @@ RECURRENT = replace(
 )
 """Recipe `fast` for agents that learn from whole rollouts: the best of the LSTM's search on the game."""
 
-STREETS = "streetlearn"
+STREETS, GYMNASIUM = "streetlearn", "gymnasium"
 
 
-def learning_for(recipe: str, agent: str) -> LearningConfig:
+def learning_for(recipe: str, agent: str, domain: str = "memory-planning") -> LearningConfig:
     """How a recipe trains an agent by default."""
-    return RECURRENT if recipe == "fast" and agent != "epn" else RECIPES[recipe]
+    learning = RECURRENT if recipe == "fast" and agent != "epn" else RECIPES[recipe]
+    # The other cores are for environments in processes of their own, where a rollout is a whole life.
+    return replace(learning, cpu_devices=1, rollout_steps=None) if domain == GYMNASIUM else learning
 
 
 def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     """The EPN that a recipe trains by default."""
-    # Ways are longer on streets.
-    paper = replace(EPNConfig(), iterations=4 if domain == STREETS else 3)
+    # Ways are longer on streets, and may be so in environments of others.
+    paper = replace(EPNConfig(), iterations=4 if domain in (STREETS, GYMNASIUM) else 3)
     if recipe == "paper":
         return paper
     return replace(

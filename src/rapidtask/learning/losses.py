@@ -41,9 +41,13 @@ class Samples(eqx.Module):
 
 
 def prepare(agent: EpisodicAgent, config: LearningConfig, rollout: Rollout) -> Samples:
-    """Targets and memories `[T, B]` of a rollout by an agent that has not changed since."""
+    """Targets and memories `[T, B]` of a rollout by this agent, or with lag by the one before it."""
     memories, _ = agent.unroll_memory(rollout.agent_state, rollout.timesteps)
-    targets = targets_of(rollout, rollout.values, rollout.log_probability, config)
+    values, log_probability = rollout.values, rollout.log_probability
+    if config.lag:
+        output, _ = agent.unroll(rollout.agent_state, rollout.timesteps, agent.embed())
+        values, log_probability = output.value, log_probability_of(output.logits[:-1], rollout.actions)
+    targets = targets_of(rollout, values, log_probability, config)
     memories, timesteps = jax.tree.map(lambda x: x[:-1], (memories, rollout.timesteps))
     return Samples(
         timesteps,
@@ -122,7 +126,7 @@ def moved_enough(ratio: Float[Array, "*B"], advantage: Float[Array, "*B"], clip:
 def sequence_loss(
     agent: Agent,
     rollout: Rollout,
-    environment: Environment,
+    environment: Environment | None,
     config: LearningConfig,
     entropy_weight: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Metrics]:

@@ -93,10 +93,13 @@ def collect(environment: Environment, agent: Agent, actors: Actors, num_steps: i
     return Rollout(timesteps, actions[:-1], log_probability[:-1], values, start, frame_ids), actors
 
 
-def embed_table(agent: Agent, environment: Environment, frame_ids: Int[Array, "B V"] | None) -> Embeddings:
+def embed_table(
+    agent: Agent, environment: Environment | None, frame_ids: Int[Array, "B V"] | None
+) -> Embeddings:
     """The observation table embedded with the current weights: of symbols one for all, of frames one each."""
     if frame_ids is None:
         return agent.embed()
+    assert environment is not None
     pool = environment.pool
     # One environment after the other: the features of all frames at once would be gigabytes.
     return jax.lax.map(lambda ids: agent.embed(pool.look_up_frames(ids)), frame_ids)

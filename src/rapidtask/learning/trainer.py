@@ -69,11 +69,11 @@ class Trainer:
 
         self.mesh = Mesh(np.asarray(devices), (DEVICES,)) if len(devices) > 1 else None
         agent = eqx.filter_eval_shape(agent_config.make, environment.spec, seed)
-        refuse_without_effect(config, agent)
-        updates = num_updates(per_device, agent, per_device.num_envs, self.num_steps)
-        rate_end = config.learning_rate * config.learning_rate_end
-        schedule = optax.linear_schedule(config.learning_rate, rate_end, self.num_iterations * updates)
-        self.optimiser = make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
+        if config.lag:
+            raise InputError(
+                "lag: these environments act and learn in turn, give 0 (--world gymnasium can lag)"
+            )
+        self.optimiser = make_learning(per_device, agent, self.num_steps, self.num_iterations)
         self._updater = Updater(per_device, self.optimiser, DEVICES if self.mesh else None)
         iterate = self._iterate_sharded if self.mesh else self._iterate
         compiler: Any = {"compiler_options": compiler_options(1)}
@@ -115,14 +115,13 @@ class Trainer:
 
     def _iterate(self, environment: Environment, state: TrainState) -> tuple[TrainState, Metrics]:
         config = self.config
-        done = state.iteration / self.num_iterations
-        entropy_weight = config.entropy + (config.entropy_end - config.entropy) * done
+        weight = entropy_weight(config, state.iteration, self.num_iterations)
         key = jax.random.fold_in(state.key, state.iteration)
         # A key of its own: which other keys are drawn must not depend on what an agent does with this one.
         agent = state.learner.agent.for_rollout(jax.random.fold_in(key, 1))
         rollout, actors = collect(environment, agent, state.actors, self.num_steps)
         learner = LearnerState(agent, state.learner.optimiser)
-        learner, metrics = self._updater.update(learner, rollout, environment, entropy_weight, key)
+        learner, metrics = self._updater.update(learner, rollout, environment, weight, key)
         learner = LearnerState(learner.agent.after_rollout(), learner.optimiser)
         goals, steps = rollout.timesteps.completed[1:].sum(), rollout.valid.sum()
         if self.mesh is not None:
@@ -144,6 +143,22 @@ class Trainer:
         )
         dynamic, metrics = run(world, dynamic)
         return eqx.combine(dynamic, static), metrics
+
+
+def make_learning(
+    config: LearningConfig, agent: Agent, num_steps: int, num_iterations: int
+) -> optax.GradientTransformation:
+    """The optimiser of a run, its learning rate falling over all updates; what has no effect is refused."""
+    refuse_without_effect(config, agent)
+    updates = num_updates(config, agent, config.num_envs, num_steps)
+    rate_end = config.learning_rate * config.learning_rate_end
+    schedule = optax.linear_schedule(config.learning_rate, rate_end, num_iterations * updates)
+    return make_optimiser(config.optimiser, schedule, clip=config.gradient_clip)
+
+
+def entropy_weight(config: LearningConfig, iteration: Int[Array, ""], num_iterations: int) -> Array:
+    """Weight of the policy's entropy in an iteration."""
+    return config.entropy + (config.entropy_end - config.entropy) * (iteration / num_iterations)
 
 
 def compiler_options(level: int) -> dict[str, Any]:

@@ -53,11 +53,11 @@ class Updater:
         self,
         state: LearnerState,
         rollout: Rollout,
-        environment: Environment,
+        environment: Environment | None,
         entropy_weight: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[LearnerState, Metrics]:
-        """Learn from a rollout; in pixel worlds the environment holds its frames."""
+        """Learn from a rollout; the environment is needed for its frames, in pixel worlds."""
         if self.axis is not None:
             key = jax.random.fold_in(key, jax.lax.axis_index(self.axis))
         learn = self._shuffled if shuffles(self.config, state.agent) else self._sequences

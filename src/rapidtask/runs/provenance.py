@@ -51,7 +51,7 @@ def training_command(config: RunConfig) -> str:
     words = ["rapidtask", "train", "--world", domain, "--agent", name, "--recipe", recipe]
     words += _flags("world", config.world, world)
     words += _flags("agent", config.agent, agent)
-    words += _flags("learning", config.learning, learning_for(recipe, name))
+    words += _flags("learning", config.learning, learning_for(recipe, name, domain))
     if config.init_from is not None:
         words += ["--init-from", config.init_from, *(["--new-symbols"] if config.new_symbols else [])]
     return shlex.join([*words, "--steps", str(config.steps), "--seed", str(config.seed)])

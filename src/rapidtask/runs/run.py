@@ -21,11 +21,10 @@ from jaxtyping import Array
 
 from rapidtask.agents.agent import Agent
 from rapidtask.errors import InputError
-from rapidtask.evaluation.scores import Scorer, Scores
+from rapidtask.evaluation.scores import Scores
 from rapidtask.files import lock_folder, write_atomically
 from rapidtask.learning.trainer import Trainer, TrainState
 from rapidtask.options import Count, CountOrZero, check_options
-from rapidtask.policies.learned import make_learned_policy
 from rapidtask.runs.agent_files import AGENT_FILE, CHECKPOINTS, CONFIG_FILE, save_agent
 from rapidtask.runs.checkpoint import (
     Tree,
@@ -45,10 +44,7 @@ from rapidtask.runs.programs import forget_programs
 from rapidtask.runs.provenance import describe_commit, describe_machine
 from rapidtask.runs.same_run import check_same_run, made_with
 from rapidtask.runs.signals import collect_signals
-from rapidtask.runs.worlds import TrainingWorlds
-
-EVALUATION_SEED = 1_000_003
-"""Worlds of the evaluations during a run; training draws its own from the run's seed."""
+from rapidtask.runs.worlds import open_worlds
 
 MAX_BAD_ITERATIONS = 3
 """Iterations in a row without one finite update after which a run ends."""
@@ -70,6 +66,11 @@ class RunOptions:
     """Iterations between evaluations on held-out worlds; 0 for none but the last."""
     evaluation_episodes: Count = 200
     """Episodes per evaluation."""
+    workers: CountOrZero = 2
+    """With --world gymnasium, processes that step environments; 0 for none but the learner's."""
+    ray: str | None = None
+    """With --world gymnasium, address of a cluster of Ray whose actors step environments, in place of
+    processes; "local" starts one here."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -121,10 +122,8 @@ def run(
     if not resume and list_checkpoints(folder / CHECKPOINTS):
         raise InputError(f"{folder} holds a run already; resume it with --resume, or choose another --out")
     try:
-        with collect_signals() as signals, TrainingWorlds(config) as worlds:
-            trainer = Trainer(
-                worlds.environment, config.agent, config.learning, total_steps=config.steps, seed=config.seed
-            )
+        with collect_signals() as signals, open_worlds(config, options.workers, options.ray) as worlds:
+            trainer: Any = worlds.make_trainer()
             # Only now: what is refused leaves no folder behind.
             with lock_folder(folder) if jax.process_index() == 0 else nullcontext():
                 begin()
@@ -141,8 +140,8 @@ def _train(
     start_from: Agent | None,
     show: Callable[[Progress], None],
     signals: list[int],
-    worlds: TrainingWorlds,
-    trainer: Trainer,
+    worlds: Any,
+    trainer: Any,
 ) -> RunResult:
     checkpoints, leads = folder / CHECKPOINTS, jax.process_index() == 0
     state = trainer.init(worlds.environment)
@@ -159,7 +158,7 @@ def _train(
         text = json.dumps(record_of_run | described, indent=2)
         write_atomically(folder / CONFIG_FILE, f"{text}\n".encode())
 
-    scorer = Scorer(config.world.held_out().make(), options.evaluation_episodes, EVALUATION_SEED)
+    scorer = worlds.make_scorer(options.evaluation_episodes)
     scores: Scores | None = None
     bad_iterations, is_good, saved, stopped_by = 0, True, None, None
     before = log.seconds if log is not None else 0.0
@@ -180,7 +179,8 @@ def _train(
             if last or (options.evaluate_every and iteration % options.evaluate_every == 0):
                 began, compiles = time.perf_counter(), scores is None
                 agent = fetch(state.learner.agent)
-                scores = scorer("agent", make_learned_policy(agent, scorer.environment))
+                scores = scorer(agent)
+                assert scores is not None
                 record |= {
                     "evaluation_goals_per_episode": scores.goals_per_episode,
                     "evaluation_oracle_share_last_third": scores.oracle_share_last_third,

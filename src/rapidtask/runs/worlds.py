@@ -1,18 +1,29 @@
-"""Which worlds each iteration of a run trains in: always the same, or fresh pools of neighbourhoods."""
+"""Where a run trains: in the same worlds always, in fresh pools of neighbourhoods, or in lives."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import equinox as eqx
 
+from rapidtask.agents.agent import Agent
 from rapidtask.envs.environment import Environment
+from rapidtask.envs.gymnasium_worlds import GymnasiumWorlds
 from rapidtask.envs.street_options import StreetLearn
 from rapidtask.errors import InputError
+from rapidtask.evaluation.lives import LivesScorer
+from rapidtask.evaluation.scores import Scorer, Scores
+from rapidtask.learning.lives_trainer import LivesState, LivesTrainer
 from rapidtask.learning.rollout import Actors
 from rapidtask.learning.trainer import Trainer, TrainState
+from rapidtask.lives.workers import Workers
+from rapidtask.policies.learned import make_learned_policy
 from rapidtask.runs.config import RunConfig
+
+EVALUATION_SEED = 1_000_003
+"""Worlds of the evaluations during a run; training draws its own from the run's seed."""
 
 
 class TrainingWorlds(ExitStack):
@@ -27,6 +38,7 @@ class TrainingWorlds(ExitStack):
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__()
+        self._config = config
         self._episode, self._stream, self._number = config.world.episode, None, 0
         if isinstance(config.world, StreetLearn):
             self._stream = self.enter_context(config.world.stream(config.seed))
@@ -36,6 +48,17 @@ class TrainingWorlds(ExitStack):
         if (built := self.environment.spec) != config.world.spec:
             # The trained agent could not be loaded: that goes by the options.
             raise InputError(f"the world's options tell {config.world.spec}, but its environment is {built}")
+
+    def make_trainer(self) -> Trainer:
+        """What trains here."""
+        config = self._config
+        kinds = (self.environment, config.agent, config.learning)
+        return Trainer(*kinds, total_steps=config.steps, seed=config.seed)
+
+    def make_scorer(self, episodes: int) -> Callable[[Agent], Scores]:
+        """What scores an agent in the worlds held out."""
+        scorer = Scorer(self._config.world.held_out().make(), episodes, EVALUATION_SEED)
+        return lambda agent: scorer("agent", make_learned_policy(agent, scorer.environment))
 
     def enter(self, state: TrainState, iteration: int, trainer: Trainer) -> TrainState:
         """Go to the environment of an iteration; if it is a new one, the actors start their next episodes."""
@@ -52,6 +75,47 @@ class TrainingWorlds(ExitStack):
         if self._stream is None:
             return 0
         return iteration // iterations_per_pool(self.environment, trainer)
+
+
+class TrainingLives(ExitStack):
+    """The lives of a run in an environment of Gymnasium: a new world for each, told by run and iteration."""
+
+    environment: Workers
+    """The processes that step it."""
+
+    def __init__(self, config: RunConfig, num_workers: int, ray: str | None) -> None:
+        super().__init__()
+        assert isinstance(config.world, GymnasiumWorlds)
+        self._config, self._world, self._num_workers = config, config.world, num_workers
+        assert config.world.spec  # refused before a process is started
+        workers = Workers(config.world.life, config.learning.num_envs, num_workers, ray)
+        self.environment = self.enter_context(workers)
+
+    def make_trainer(self) -> LivesTrainer:
+        """See `TrainingWorlds`."""
+        config = self._config
+        kinds = (self._world, config.agent, config.learning)
+        trainer = LivesTrainer(*kinds, total_steps=config.steps, seed=config.seed)
+        self.callback(trainer.close)
+        return trainer
+
+    def make_scorer(self, episodes: int) -> Callable[[Agent], Scores]:
+        """See `TrainingWorlds`."""
+        scorer = LivesScorer(self._world, episodes, EVALUATION_SEED, self._num_workers)
+        return lambda agent: scorer.score_agent("agent", agent)
+
+    def enter(self, state: LivesState, iteration: int, trainer: LivesTrainer) -> LivesState:
+        """Lives begin with each iteration by themselves."""
+        return state
+
+
+def open_worlds(config: RunConfig, num_workers: int, ray: str | None) -> TrainingWorlds | TrainingLives:
+    """Where a run trains; only environments of Gymnasium have processes, or actors of Ray, that step them."""
+    if isinstance(config.world, GymnasiumWorlds):
+        return TrainingLives(config, num_workers, ray)
+    if ray is not None:
+        raise InputError("--run-options.ray: only environments of --world gymnasium are stepped by others")
+    return TrainingWorlds(config)
 
 
 def iterations_per_pool(environment: Environment, trainer: Trainer) -> int:
