@@ -75,7 +75,11 @@ class Life:
         """Begin a life in the world of a seed."""
         if self._makes_worlds or self._env is None:
             self.close()
-            self._env = self._make(seed)
+            try:
+                self._env = self._make(seed)
+            except Exception as error:  # whatever somebody's environment may raise
+                name = f"--world.id {self._options.environment}"
+                raise InputError(f"{name}: {type(error).__name__}: {error}") from error
             self._check()
         self._seed, self._ids = seed, {}
         # An order of ids that no other life has.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import traceback
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
@@ -204,6 +205,9 @@ class _Answers:
             return getattr(self._lives, command)(values)
         except InputError as error:
             return InputError(str(error))
+        except Exception as error:  # whatever somebody's environment may raise
+            traceback.print_exc()
+            return InputError(f"--world.id {self._options.environment}: {type(error).__name__}: {error}")
 
 
 def _serve(connection: Connection, options: LifeOptions, count: int) -> None:
