@@ -157,7 +157,7 @@ def test_options_without_effect_are_refused():
     with pytest.raises(InputError, match="rollout_steps"):
         LivesTrainer(WORLD, EPN, replace(LEARNING, rollout_steps=5), total_steps=1, seed=0)
     with pytest.raises(InputError, match="per_step_reward"):
-        replace(WORLD, per_step_reward=0.5)
+        replace(WORLD, per_step_reward=0.5, reward="environment")
     with pytest.raises(InputError, match="no tables"):
         WORLD.make()
     with pytest.raises(InputError, match=r"--world\.id"):

@@ -36,6 +36,14 @@ def test_tasks_follow_one_another_in_the_same_world():
     assert len(set(rooms)) == goal
 
 
+def test_tasks_pay_one_and_other_steps_what_was_asked_for():
+    life = Life(LifeOptions("ring_env:make_with_goals", None, SIZE, step_reward=-0.25))
+    assert life.start(2)["reward"] == 0.0
+    shown = [life.step(1) for _ in range(SIZE - 1)]
+    assert {float(s["reward"]) for s in shown} == {-0.25, 1.0}
+    assert all((s["reward"] == 1.0) == s["completed"] for s in shown)
+
+
 def test_an_id_is_known_again_within_a_life_and_new_in_the_next():
     life = Life(RING)
     there = [life.start(3), life.step(1), life.step(0)]
@@ -47,7 +55,7 @@ def test_an_id_is_known_again_within_a_life_and_new_in_the_next():
 
 
 def test_goals_of_observations_are_known_by_the_places_they_are():
-    life = Life(LifeOptions("ring_env:make_with_goals", None, SIZE))
+    life = Life(LifeOptions("ring_env:make_with_goals", None, SIZE, step_reward=None))
     life.start(11)
     goal = life.env.unwrapped.goal  # pyright: ignore
     if goal == SIZE - 1:

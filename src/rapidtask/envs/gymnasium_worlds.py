@@ -7,7 +7,7 @@ import importlib.metadata
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from rapidtask.envs.environment import EnvironmentSpec, WorldOptions
 from rapidtask.errors import InputError
@@ -21,7 +21,7 @@ class GymnasiumWorlds(WorldOptions):
     """An environment of Gymnasium with discrete actions, whose observations tell states apart.
 
     An episode here is a life in one of its worlds: `episode_steps` steps, in which its own episodes follow
-    one another as tasks. Reward is what the environment gives.
+    one another as tasks.
     """
 
     id: str = ""
@@ -33,6 +33,8 @@ class GymnasiumWorlds(WorldOptions):
     oracle: str | None = None
     """MODULE:FUNCTION that tells the best action from the environment, to score agents against; by default
     none."""
+    reward: Literal["tasks", "environment"] = "tasks"
+    """1 for each task that is completed, as in the other domains, or what the environment gives."""
     num_observations: Annotated[int, Range(2, MOST_STATES)] = 64
     """Most different observations, and goals, in one life."""
     num_actions: Count | None = None
@@ -40,7 +42,7 @@ class GymnasiumWorlds(WorldOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.per_step_reward:
+        if self.per_step_reward and self.reward == "environment":
             raise InputError("per_step_reward: the reward is the environment's own, give 0")
         if self.id and self.num_actions is None:
             # Written down at once: agents are then loaded without their environment.
@@ -51,7 +53,8 @@ class GymnasiumWorlds(WorldOptions):
     @property
     def life(self) -> LifeOptions:
         """What processes that step the environment are told."""
-        return LifeOptions(self.id, self.goal, self.num_observations)
+        step_reward = None if self.reward == "environment" else self.per_step_reward
+        return LifeOptions(self.id, self.goal, self.num_observations, step_reward)
 
     @property
     def spec(self) -> EnvironmentSpec:

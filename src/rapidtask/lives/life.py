@@ -37,6 +37,8 @@ class LifeOptions:
     """MODULE:FUNCTION that tells the current task's goal from the environment, if observations do not."""
     num_observations: int
     """Most ids in a life."""
+    step_reward: float | None = 0.0
+    """Reward of a step that completes no task, one that does having 1; None for the environment's own."""
 
 
 def find_function(name: str, flag: str) -> Callable[..., Any]:
@@ -85,7 +87,9 @@ class Life:
         # An order of ids that no other life has.
         self._free = np.random.default_rng(seed).permutation(self._options.num_observations).tolist()
         observation, _ = self.env.reset(seed=seed)
-        return self._shown(observation, 0.0, False)
+        shown = self._shown(observation, 0.0, False)
+        shown["reward"] = 0.0
+        return shown
 
     def step(self, action: int) -> np.void:
         """Take an action; where a task ends, the next one begins."""
@@ -137,6 +141,8 @@ class Life:
 
     def _shown(self, observation: Any, reward: float, completed: bool) -> np.void:
         goal = observation[self._entry] if self._goal is None else self._goal(self.env)
+        if self._options.step_reward is not None:
+            reward = 1.0 if completed else self._options.step_reward
         place, wanted = self._id(place_of(observation, self._entry)), self._id(goal)
         return np.array([(place, wanted, reward, completed)], SHOWN)[0]
 
