@@ -10,7 +10,7 @@ PACKAGE = ROOT / "src" / "rapidtask"
 ORDER = (
     *("errors", "files", "options", "lives"),
     *("cities", "worlds", "draw", "views", "envs", "agents", "policies", "evaluation"),
-    *("learning", "runs", "pretrained", "viewer", "experiments", "sweeps"),
+    *("learning", "runs", "pretrained", "suite", "viewer", "experiments", "sweeps"),
     *("commands", "cli", "__main__"),
 )
 """From what knows nothing of the others to what knows all."""

@@ -14,9 +14,9 @@ DESCRIPTION = """usage: rapidtask COMMAND [OPTIONS]
 
 Rapid task-solving in novel environments: worlds, agents, training, evaluation.
 
-Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, gymnasium, or MODULE:CLASS
-of your own) and the world's own options as --world.OPTION; training takes --agent NAME (epn, lstm, merlin, mra,
-transformer) and --agent.OPTION in the same way.
+Commands that act in a world take --world NAME (memory-planning, streetlearn, graphs, gymnasium, or
+MODULE:CLASS of your own) and the world's own options as --world.OPTION; training takes --agent NAME (epn,
+lstm, merlin, mra, transformer) and --agent.OPTION in the same way.
 For example: rapidtask evaluate --world memory-planning --world.size 5 --policy hand-coded
 
 Commands (rapidtask COMMAND --help tells the options of each; rapidtask --version the version):"""
@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "demo": "Show both domains: trained agents and reference policies, on a web page.",
     "train": "Train an agent from scratch, or go on with a run that was stopped.",
     "evaluate": "Score a policy: goals per episode, share of the oracle, steps to the n-th goal.",
+    "score": "Score any agent, of any library, on a suite of fixed worlds; write the leaderboard.",
     "sweep": "Search hyper-parameters with many runs, in one process or many.",
     "experiment": "Write an experiment's tables and figures.",
     "watch": "Write one HTML file that shows an episode, and open it.",

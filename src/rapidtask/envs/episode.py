@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, UInt32
+from jaxtyping import Array, Bool, PRNGKeyArray, UInt32
 
 from rapidtask.envs.environment import Environment, EnvState, TimeStep
 from rapidtask.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Compiled once per kind of environment, not once per object: eight environments of one kind share the code.
 _step = jax.jit(Environment.step_batch)
+_reset = jax.jit(Environment.reset_batch)
 
 
 @jax.jit
@@ -74,6 +75,10 @@ class RunningEpisodes:
         bits = np.array([(seed or 0) & 0xFFFF_FFFF for seed in seeds], np.uint32)
         seeded = np.array([seed is not None for seed in seeds])
         return self._enter(*_start(self.environment, self.states, bits, seeded))
+
+    def start_with(self, keys: PRNGKeyArray) -> TimeStep:
+        """Begin the episode of a key in each environment."""
+        return self._enter(*_reset(self.environment, keys))
 
     def step(self, actions: Any) -> TimeStep:
         """Take an action in each environment; where an episode is over, its next one begins instead."""

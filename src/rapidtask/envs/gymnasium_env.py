@@ -33,6 +33,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from jaxtyping import PRNGKeyArray
 
 from rapidtask.envs.environment import Environment
 from rapidtask.envs.episode import RunningEpisodes, observation_format
@@ -104,6 +105,11 @@ class RapidTaskVectorEnv(VectorEnv[Observation, np.ndarray, np.ndarray]):
         if self.episodes.states is None:
             seeds = [int(self.np_random.integers(2**32)) if seed is None else seed for seed in seeds]
         self.episodes.start(seeds)
+        return self._shown()
+
+    def reset_to(self, keys: PRNGKeyArray) -> tuple[Observation, dict[str, Any]]:
+        """Start the episode of a JAX key in every environment, such as one that was played elsewhere."""
+        self.episodes.start_with(keys)
         return self._shown()
 
     def step(

@@ -50,6 +50,11 @@ def episode_keys(seed: int, num_episodes: int) -> PRNGKeyArray:
     return _fold_in(jax.random.key(seed), np.arange(num_episodes))
 
 
+def environment_keys(keys: PRNGKeyArray) -> PRNGKeyArray:
+    """The keys that the environments of `play` are reset with, of the episodes' keys."""
+    return _split(keys)[0]
+
+
 def play(
     environment: Environment, policy: Policy, num_episodes: int, seed: int, batch_size: int = 1000
 ) -> Episodes:
@@ -68,7 +73,7 @@ def play(
 @eqx.filter_jit
 def play_batch(environment: Environment, policy: Policy, keys: PRNGKeyArray) -> Episodes:
     """One episode per key, all at once."""
-    env_keys, policy_keys = jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key))(keys), 1, 0)
+    env_keys, policy_keys = _split(keys)
     start, first = environment.reset_batch(env_keys)
 
     def step(carry, t):
@@ -86,6 +91,11 @@ def play_batch(environment: Environment, policy: Policy, keys: PRNGKeyArray) -> 
         world=start.world.index,
         symbols=start.world.observation,
     )
+
+
+def _split(keys: PRNGKeyArray) -> PRNGKeyArray:
+    """Of each episode's key, one for its environment and one for the policy."""
+    return jnp.moveaxis(jax.vmap(lambda key: jax.random.split(key))(keys), 1, 0)
 
 
 def _per_episode(function, *batches: Episodes) -> Episodes:
