@@ -21,6 +21,7 @@ BENCHMARKS = {
     "long_life_bench": "a life of 100,000 steps in a town",
     "reach_probe": "how many moves ahead plans are right",
     "agents_bench": "what a step of each agent costs",
+    "actors_bench": "training through Gymnasium, with and without lag",
     "street_bench": "street worlds and steps per second",
     "views_bench": "street views rendered and cropped per second",
     "training_bench": "training iterations, against PyTorch",

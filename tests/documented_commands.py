@@ -74,6 +74,10 @@ FOUND = {
     "own_world:Metro": {"own_world.py": "examples/own_world.py"},
     "runs/metro": {"own_world.py": "examples/own_world.py"},
     "--checkpoint runs/metro": {"runs/metro": "metro_run"},
+    "--checkpoint runs/g": {"runs/g": "gymnasium_run"},
+    "examples.frozen_lake": {"examples/frozen_lake.py": "examples/frozen_lake.py"},
+    "examples.simple_grid": {"examples/simple_grid.py": "examples/simple_grid.py"},
+    "examples.minigrid_rooms": {"examples/minigrid_rooms.py": "examples/minigrid_rooms.py"},
     "--resume --out runs/metro": {"runs/metro": "metro_stopped"},
 }
 """What a reader has in the folder, by what stands in the command or code: its name there, and the fixture
@@ -82,8 +86,21 @@ of tests/test_docs_commands.py (and a path in it) that it is copied from."""
 NEEDS = {"rapidtask sweep": "optuna"}
 """Modules of optional extras, by what stands in the command; without them it is skipped."""
 
+LIVED = "rapidtask train --world gymnasium --world.id "
 SLOW = {
     "rapidtask agents",
+    "rapidtask evaluate --checkpoint runs/g",
+    f"{LIVED}rapidtask:rapidtask/MemoryPlanning-v0 --world.num-observations 16 --out runs/g",
+    *(
+        f"{LIVED}examples.{name}:make --world.goal examples.{name}:goal --world.oracle examples.{name}:oracle"
+        f" --world.num-observations {symbols} --world.episode-steps {length} --learning.lag 1"
+        f" --run-options.workers 0 --steps {steps} --out runs/{folder}"
+        for name, symbols, length, steps, folder in (
+            ("frozen_lake", 36, 300, 400000, "lake"),
+            ("simple_grid", 25, 200, 400000, "grid"),
+            ("minigrid_rooms", 80, 200, 250000, "rooms"),
+        )
+    ),
     "rapidtask cities list --statistics",
     "rapidtask cities render seinebank --out frames",
     "rapidtask evaluate --checkpoint agent.safetensors --greedy --policy all --json",
@@ -155,6 +172,8 @@ EXCLUDED = {
     "pytest -m slow tests/agents/test_planning_probe.py": "is itself one of the slow tests",
     "python -m pytest -m slow tests/agents/test_rivals_memory.py": "is itself one of the slow tests",
     "python benchmarks/training_bench.py": "installs PyTorch, the peer it compares with",
+    "pip install 'rapidtask[cluster]'": NETWORK,
+    "python benchmarks/actors_bench.py": "compiles five trainings",
     "python benchmarks/rows_bench.py": "compiles planners of many sizes",
     "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",

@@ -42,6 +42,7 @@ from fake_runs import write_run
 from rapidtask.cities.catalogue import CITIES_VARIABLE
 from rapidtask.cli import main
 from rapidtask.envs import Graphs, StreetLearn
+from rapidtask.envs.gymnasium_worlds import GymnasiumWorlds
 from rapidtask.envs.registry import find_domain
 from rapidtask.runs.checkpoint import checkpoint_path, list_checkpoints
 from street_runs import write_cities
@@ -126,6 +127,14 @@ def metro_run(tmp_path_factory):
     """The folder of a run in the example's worlds, whose file is in the current folder."""
     config = replace(tiny_run(), world=find_domain("own_world:Metro")(episode_steps=12))
     return with_checkpoint(write_run(tmp_path_factory.mktemp("metro_run") / "metro", config))
+
+
+@pytest.fixture(scope="module")
+def gymnasium_run(tmp_path_factory):
+    """The folder of a run in an environment of Gymnasium."""
+    world = GymnasiumWorlds(id="rapidtask:rapidtask/MemoryPlanning-v0", num_observations=16, episode_steps=12)
+    config = replace(tiny_run(), world=world)
+    return with_checkpoint(write_run(tmp_path_factory.mktemp("gymnasium_run") / "g", config))
 
 
 def give(request, text: str, folder: Path) -> None:
