@@ -18,7 +18,7 @@ DOMAINS = {"Memory&Planning Game": "game-", "One-Shot StreetLearn": "streets-"}
 INTRODUCTION = """# Leaderboard, suite {suite}
 
 Share of the oracle's goals in the last third of an episode, ± standard error over episodes, in the same
-numbered worlds for all. –: the agent does not play that task; its file says why. The mean counts such a task as 0.
+numbered worlds for all. –: the agent does not play that task; its file says why. The mean counts it as 0.
 [What the tasks are, and how to enter an agent](../../docs/score.md).
 """
 
