@@ -16,6 +16,7 @@ from rich.console import Console
 
 BENCHMARKS = {
     "environment_bench": "environment steps per second",
+    "vector_bench": "make_vec's steps per second beside SyncVectorEnv",
     "planner_bench": "the planner's speed, and the cost of a step in long episodes",
     "rows_bench": "what a plan costs against the rows of memory",
     "long_life_bench": "a life of 100,000 steps in a town",

@@ -32,6 +32,7 @@ SMALL = {
     "rapidtask experiment analysis": "--episodes 4 --only grid_attention",
     "rapidtask experiment ladder": "--episodes 4 --steps 60 --seeds 0",
     "rapidtask experiment streetlearn": "--episodes 4 --only neighbourhoods",
+    "rapidtask score": "--tasks game-3x3",
     "rapidtask watch": "",
     "rapidtask cities import": "",
     "rapidtask cities list": "",
@@ -71,6 +72,7 @@ FOUND = {
     "--world.files maps": {"maps": "maps"},
     "--checkpoint runs/maps": {"maps": "maps", "runs/maps": "maps_run"},
     "--world.files other.graphml": {"other.graphml": "maps/line.graphml"},
+    "own_agent:make_agent": {"own_agent.py": "examples/own_agent.py"},
     "own_world:Metro": {"own_world.py": "examples/own_world.py"},
     "runs/metro": {"own_world.py": "examples/own_world.py"},
     "--checkpoint runs/metro": {"runs/metro": "metro_run"},
@@ -88,6 +90,7 @@ NEEDS = {"rapidtask sweep": "optuna"}
 
 LIVED = "rapidtask train --world gymnasium --world.id "
 SLOW = {
+    "rapidtask score epn-memory-planning --tasks game-3x3 game-4x4",
     "rapidtask agents",
     "rapidtask evaluate --checkpoint runs/g",
     f"{LIVED}rapidtask:rapidtask/MemoryPlanning-v0 --world.num-observations 16 --out runs/g",
@@ -162,6 +165,12 @@ EXCLUDED = {
     "python benchmarks/first_hour.py": "minutes of commands in processes of their own",
     "python benchmarks/first_hour.py --compare caaaf9c=PYTHON:SRC": "minutes, and another version",
     "rapidtask watch": NAME,
+    "rapidtask score": NAME,
+    "rapidtask score --leaderboard results/leaderboard": "tests/suite holds the page against its files",
+    "python examples/sb3_ppo.py ppo --minutes 8": "trains with another library",
+    "python examples/sb3_ppo.py recurrent-ppo --minutes 12": "trains with another library",
+    "python benchmarks/vector_bench.py": "has no options and measures for a minute",
+    "pip install 'rapidtask[sb3]'": NETWORK,
     **{f"make {target}": MAKE for target in ("setup", "demo", "lint", "test", "test-slow", "test-browser")},
     "make docs": MAKE,
     "rapidtask experiment ladder --train": "trains for hours; the ladder's tests train a small rung",

@@ -146,7 +146,7 @@ def test_an_agent_that_plays_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("never.py").write_text("def make_agent(spec): raise ValueError('not for me')", "utf-8")
     tasks = find_tasks("v1", ("game-3x3",))
-    with pytest.raises(InputError, match="plays none of the tasks.*ValueError: not for me"):
+    with pytest.raises(InputError, match=r"plays none of the tasks.*ValueError: not for me"):
         score_suite("never", ProtocolEntrant(find_maker("never.py:make_agent")), "v1", tasks)
 
 
