@@ -39,10 +39,9 @@ def main() -> None:
     """Measure and print."""
     console = Console()
     console.print(machine())
-    sync = {"vectorization_mode": "sync"}
     rows = {
-        "FrozenLake, SyncVectorEnv": (gymnasium.make_vec("FrozenLake-v1", 64, **sync), 200),
-        "rapidtask, SyncVectorEnv": (gymnasium.make_vec(GAME, 64, **sync), 20),
+        "FrozenLake, SyncVectorEnv": (gymnasium.make_vec("FrozenLake-v1", 64, "sync"), 200),
+        "rapidtask, SyncVectorEnv": (gymnasium.make_vec(GAME, 64, "sync"), 20),
         "rapidtask, make_vec": (gymnasium.make_vec(GAME, NUM_ENVS), 202),
         "rapidtask, make_vec, show_previous": (gymnasium.make_vec(GAME, NUM_ENVS, show_previous=True), 202),
     }

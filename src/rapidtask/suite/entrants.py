@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import jax
@@ -79,22 +78,17 @@ class PolicyEntrant:
 class TrainedEntrant:
     """A trained agent of this package; it draws its actions, as in training."""
 
-    path: str
-
-    @cached_property
-    def trained(self) -> tuple[Agent, RunConfig]:
-        """The agent as it was trained."""
-        return load_agent(agent_file(find_agent(self.path)))
+    agent: Agent
+    config: RunConfig
 
     def play(
         self, environment: Environment, episodes: int, seed: int
     ) -> tuple[Bool[np.ndarray, "T E"], float]:
         """See `Entrant`. Fixed symbols grow with the world, and the memory with the episode."""
-        agent, config = self.trained
-        if environment.has_frames and not isinstance(agent.encoder, PixelEncoder):
+        if environment.has_frames and not isinstance(self.agent.encoder, PixelEncoder):
             raise CannotServe("the agent looks at symbols, not at pixels")
         try:
-            agent, _ = fit_agent(agent, config, environment, new_symbols=True)
+            agent, _ = fit_agent(self.agent, self.config, environment, new_symbols=True)
             policy = make_learned_policy(agent, environment)
         except InputError as error:
             raise CannotServe(str(error)) from error
@@ -111,11 +105,9 @@ def find_entrant(name: str) -> Entrant:
     if colon:
         return ProtocolEntrant(find_maker(name))
     try:
-        entrant = TrainedEntrant(name)
-        assert entrant.trained
+        return TrainedEntrant(*load_agent(agent_file(find_agent(name))))
     except InputError as error:
         raise InputError(f"agent {name}: {error}; your own is MODULE:FUNCTION") from None
-    return entrant
 
 
 def play_compiled(

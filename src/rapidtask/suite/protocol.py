@@ -39,7 +39,8 @@ class SuiteAgent(Protocol):
         """
 
 
-MakeAgent = Callable[[EnvironmentSpec], SuiteAgent | None]
+MakeAgent = Callable[[EnvironmentSpec], Any]
+"""Makes a `SuiteAgent`, or None; what a user's function really returns is checked when it is called."""
 
 
 def find_maker(name: str) -> MakeAgent:
