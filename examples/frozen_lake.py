@@ -1,8 +1,6 @@
 """FrozenLake of Gymnasium, a new map in every episode: find a way over the ice, then walk it again and again.
 
-rapidtask train --world gymnasium --world.id examples.frozen_lake:make
-    --world.goal examples.frozen_lake:goal
-    --world.oracle examples.frozen_lake:oracle --world.num-observations 36 --world.episode-steps 300
+How it is trained in: docs/own-environment.md.
 """
 
 from collections import deque

@@ -1,8 +1,6 @@
 """Rooms of MiniGrid (pip install minigrid), others in every episode: through the doors to the goal.
 
-rapidtask train --world gymnasium --world.id examples.minigrid_rooms:make
-    --world.goal examples.minigrid_rooms:goal
-    --world.oracle examples.minigrid_rooms:oracle --world.num-observations 80 --world.episode-steps 300
+How it is trained in: docs/own-environment.md.
 """
 
 from collections import deque

@@ -1,8 +1,6 @@
 """SimpleGrid (pip install gym-simplegrid), a new map in every episode: from anywhere to anywhere on it.
 
-rapidtask train --world gymnasium --world.id examples.simple_grid:make
-    --world.goal examples.simple_grid:goal
-    --world.oracle examples.simple_grid:oracle --world.num-observations 25 --world.episode-steps 200
+How it is trained in: docs/own-environment.md.
 """
 
 import gym_simplegrid  # noqa: F401  (registers the environment)

@@ -19,7 +19,7 @@ INTRODUCTION = """# Leaderboard, suite {suite}
 
 Share of the oracle's goals in the last third of an episode, ± standard error over episodes, in the same
 numbered worlds for all. –: the agent does not play that task; its file says why. The mean counts it as 0.
-[What the tasks are, and how to enter an agent](../../docs/score.md).
+What the tasks are, and how to enter an agent: `docs/score.md`.
 """
 
 
