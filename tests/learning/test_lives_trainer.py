@@ -1,5 +1,6 @@
 """Training in environments of Gymnasium: lag of one rollout, processes that die, runs that are resumed."""
 
+import json
 import os
 import signal
 from dataclasses import replace
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from rapidtask.agents.rivals.lstm import LSTMConfig
+from rapidtask.cli import main
 from rapidtask.envs.gymnasium_worlds import GymnasiumWorlds
 from rapidtask.errors import InputError
 from rapidtask.evaluation.lives import HELD_OUT, LivesScorer, world_seeds
@@ -151,6 +153,20 @@ def test_scores_are_held_against_the_scripted_oracle():
     assert agent.episodes == 20
     with pytest.raises(InputError, match="--policy edges"):
         scorer.score_policy("edges")
+
+
+def test_a_trained_agent_is_evaluated_with_other_options(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(os.path.dirname(os.path.dirname(__file__)))
+    options = RunOptions(evaluate_every=0, evaluation_episodes=2, workers=0)
+    run(RunConfig(WORLD, EPN, LEARNING, steps=4 * WORLD.episode_steps), tmp_path / "run", options)
+    evaluate = ["evaluate", "--checkpoint", str(tmp_path / "run"), "--episodes", "3"]
+    main([*evaluate, "--options", "iterations=2", "--json"])
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["policy"] == "epn, iterations=2"
+    assert scores["episodes"] == 3
+    with pytest.raises(SystemExit):
+        main([*evaluate, "--warm-start"])
+    assert "--warm-start" in capsys.readouterr().err
 
 
 def test_options_without_effect_are_refused():

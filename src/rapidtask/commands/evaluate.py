@@ -149,12 +149,14 @@ class Evaluate(AgentOptions):
         scorer = LivesScorer(
             world, self.episodes, self.seed, about={"world": about, "sources": world.sources()}
         )
-        if self.pretrained or self.options or self.warm_start:
-            raise InputError("--world gymnasium: agents of --checkpoint act there, as they were trained")
+        if self.pretrained or self.warm_start:
+            raise InputError("--world gymnasium: agents of --checkpoint act there, without --warm-start")
         if self.checkpoint is not None:
             agent, config = load_agent(self.checkpoint)
-            agent, _ = fit_agent(agent, config, world, new_symbols=self.new_symbols)
-            name = f"{agent_name(config.agent)}{' (greedy)' if self.greedy else ''}"
+            changed = dict(parse_option(config.agent, text) for text in self.options)
+            agent, _ = fit_agent(agent, config, world, new_symbols=self.new_symbols, **changed)
+            changes = "".join(f", {text}" for text in self.options)
+            name = f"{agent_name(config.agent)}{changes}{' (greedy)' if self.greedy else ''}"
             yield scorer.score_agent(name, agent, greedy=self.greedy)
         chosen = (
             ("random", "oracle") if self.policy == "all" else () if self.policy is None else (self.policy,)
