@@ -1,5 +1,6 @@
 """Small agents with large weights, and recordings of them, for the tests of the viewer."""
 
+from dataclasses import replace
 from functools import cache
 
 import equinox as eqx
@@ -36,6 +37,8 @@ NEIGHBOURS = EPNConfig(
     symbols="none",
 )
 """Rows that see their neighbours alone, and places that are only compared."""
+VALUES = replace(NEIGHBOURS, iterations=1, goal_as_successor=True, value_channels=3)
+"""… with values that are passed on along moves."""
 
 
 def opinionated(config: EPNConfig, environment: Environment, seed: int = 0) -> EPN:

@@ -106,6 +106,16 @@ VARIANTS = [
         "iterations": 2,
     },
     {"memory": "all", "block": "residual", "plan_with_newest": True, "recent_rows": 5, "iterations": 1},
+    {
+        "memory": "set",
+        "block": "recall",
+        "plan_with_newest": True,
+        "goal_as_successor": True,
+        "iterations": 1,
+        "comparisons": "neighbours",
+        "symbols": "none",
+        "value_channels": 2,
+    },
     {"memory": "unique", "block": "paper", "plan_with_newest": False, "recent_rows": 5, "iterations": 2},
 ]
 

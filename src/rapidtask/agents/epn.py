@@ -20,6 +20,7 @@ from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
 from rapidtask.agents.neighbours import KINDS, Neighbours, find_neighbours
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
 from rapidtask.agents.rows import RowEmbedding
+from rapidtask.agents.value_iteration import ValueIteration
 from rapidtask.agents.vision import Vision, make_encoder
 from rapidtask.envs.environment import EnvironmentSpec, TimeStep
 from rapidtask.errors import InputError
@@ -73,14 +74,28 @@ class EPNConfig:
     """Let a completed task's row lead to its goal, not to what is seen next (a false row after a respawn)."""
     plan_with_newest: bool = False
     """Add the newest transition before planning, not after it as in the paper."""
+    value_channels: CountOrZero = 0
+    """With comparisons: kinds of value that are passed on along remembered moves after the iterations, so that
+    what is far is planned as well as what is near; 0 for none."""
+    sweeps: Count | None = None
+    """How many moves far values are passed on; by default as far as there are moves."""
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.width % self.num_heads:
             raise InputError(f"width is {self.width}, not a multiple of num_heads, {self.num_heads}")
-        for option, needs in (("state_in_rows", self.state_in_rows), ("symbols", self.symbols == "none")):
+        compared = {
+            "state_in_rows": self.state_in_rows,
+            "symbols": self.symbols == "none",
+            "value_channels": self.value_channels > 0,
+        }
+        for option, needs in compared.items():
             if needs and self.comparisons == "none":
                 raise InputError(f"{option}={getattr(self, option)} needs comparisons")
+        if self.value_channels == 0 and self.sweeps is not None:
+            raise InputError("sweeps: there are no values to pass on, give value_channels")
+        if self.value_channels and self.memory == "all":
+            raise InputError("value_channels: memory=all has too many rows for a place, give unique or set")
         if self.learned_iterations is not None and self.recent_rows is not None:
             raise InputError("learned_iterations: with recent_rows all are learned from, give None")
 
@@ -116,6 +131,7 @@ class EPN(EpisodicAgent):
     planner: AllToAll | MostRecent
     match_gain: Float[Array, "4 H"] | None
     """Attention gains for successor-origin, origin-successor, origin-origin, successor-successor matches."""
+    values: ValueIteration | None
     state_in: Linear | None
     readout: Mlp
     readout_match: Float[Array, "2 D"] | None
@@ -143,6 +159,8 @@ class EPN(EpisodicAgent):
         self.row = RowEmbedding(width, spec.num_actions, rng, **kinds)
         block = lambda: Block(config.block, width, heads, rng)  # noqa: E731
         self.planner = AllToAll(block()) if config.recent_rows is None else MostRecent(block(), block())
+        channels = config.value_channels
+        self.values = ValueIteration(width, channels, rng) if channels else None
         self.state_in = Linear(width, width, rng, bias=False) if embedded else None
         self.readout = Mlp((width, config.readout_width or width, width), rng)
         self.policy = Mlp((3 * width if embedded else width, width, width), rng)
@@ -210,7 +228,7 @@ class EPN(EpisodicAgent):
         if isinstance(self.planner, AllToAll):
             many = self.config.comparisons == "neighbours" and memory.origin.shape[1] >= MANY_ROWS
             if many and not with_attention:
-                bias = self._neighbours(memory, embeddings)
+                _, bias = self._neighbours(memory, embeddings)
             else:
                 bias = self._bias(memory, memory, embeddings)
             beliefs = self.planner(rows, bias, iterations, self.further, start=start, only_last=only_last)
@@ -225,11 +243,21 @@ class EPN(EpisodicAgent):
         attention = [self.planner.to_memory.weights(b, rows, bias) for b in beliefs[:-1] if with_attention]
         return Plan(recent, beliefs, attention)
 
+    def with_values(
+        self, belief: Float[Array, "B N D"], memory: Memory, embeddings: Embeddings
+    ) -> Float[Array, "B N D"]:
+        """A belief, and what its rows' ends are worth."""
+        if self.values is None:
+            return belief
+        memory, neighbours = self._neighbours(memory, embeddings)
+        return belief + self.values(belief, memory, neighbours, self.config.sweeps)
+
     def read(
         self, belief: Float[Array, "B N D"], memory: Memory, timestep: TimeStep, embeddings: Embeddings
     ) -> Float[Array, "B D"]:
         """Summarise a belief, whose rows are those of the memory, for the current state: max-pooling."""
         here = timestep.observation
+        belief = self.with_values(belief, memory, embeddings)
         if self.state_in is not None:
             belief = belief + embeddings.project(self.state_in.weight, here)[:, None]
         if self.readout_match is not None:
@@ -254,8 +282,9 @@ class EPN(EpisodicAgent):
     def _row_bias(self, memory: Memory) -> Float[Array, "B N"]:
         return jnp.minimum(memory.log_count, 0.0) if self.config.memory == "set" else memory.log_count
 
-    def _neighbours(self, memory: Memory, embeddings: Embeddings) -> Neighbours:
-        """What `_bias` says, as lists: rows that start in a place, and that lead there."""
+    def _neighbours(self, memory: Memory, embeddings: Embeddings) -> tuple[Memory, Neighbours]:
+        """What `_bias` says, as lists: rows that start in a place, and that lead there; and the memory whose
+        ends are these places."""
         num_actions = self.row.action.shape[0]
         # On streets, and wherever moves can be undone, no more rows lead to a place.
         most = 2 * num_actions + 2
@@ -265,7 +294,7 @@ class EPN(EpisodicAgent):
             look_up = lambda ids: jnp.take_along_axis(place, ids, axis=1)  # noqa: E731
             memory = eqx.tree_at(lambda m: (m.origin, m.successor), memory, replace_fn=look_up)
         num_places = embeddings.table.shape[-2]
-        return find_neighbours(memory, self._row_bias(memory), num_places, (starting, most))
+        return memory, find_neighbours(memory, self._row_bias(memory), num_places, (starting, most))
 
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
         """What each row's attention to each other is given: counts, equal places, -inf for rows not seen."""

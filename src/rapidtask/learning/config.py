@@ -127,11 +127,11 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         symbols="none",
         memory="set",
         block="recall",
-        # In training thoughts of 3 to 7 iterations, on streets of 4 to 8; the last 3, or 4, are learned from.
-        iterations=paper.iterations + 2,
-        learned_iterations=paper.iterations,
+        # Rows look around them, in training for 1 to 3 iterations; what is far comes by values.
+        iterations=2,
+        learned_iterations=1,
+        value_channels=16,
         readout_width=128,
-        state_in_rows=True,
         plan_with_newest=True,
         goal_as_successor=True,
         vision="whitened",

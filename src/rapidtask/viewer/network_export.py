@@ -24,7 +24,7 @@ OPTIONS = {
     *("width", "num_heads", "iterations", "block", "memory", "recent_rows", "readout_width"),
     "learned_iterations",
     *("comparisons", "state_in_rows", "symbols", "vision"),
-    *("goal_as_successor", "plan_with_newest"),
+    *("goal_as_successor", "plan_with_newest", "value_channels", "sweeps"),
 }
 """Options of the EPN that the page's network knows."""
 
@@ -34,6 +34,7 @@ WEIGHTS = re.compile(
     r"|(attention|mlp)_norm\.(scale|offset)|mlp\.layers\[[01]\]\.(weight|bias))"
     r"|row\.((origin|successor|goal)\.weight|action|match|locate)"
     r"|(match_gain|readout_match|policy_match|state_in\.weight|encoder\.table)"
+    r"|values\.(source|to_row)\.(weight|bias)"
     r"|(readout|policy)\.layers\[[01]\]\.(weight|bias)|(logits|value)\.(weight|bias)"
 )
 """Names of the weights of the EPN that the page's network knows."""

@@ -126,7 +126,8 @@ def planner_rows(agent: EPN, timesteps: TimeStep, environment: Environment) -> l
     def planned(agent: EPN, memory: Memory, now: TimeStep) -> tuple[Array, Memory, Array]:
         plan = agent.plan(memory, now, agent.embed())
         distance = partial(known_distance, rules=environment.rules, num_observations=num_observations)
-        return plan.beliefs, plan.memory, jax.vmap(distance)(memory, now.goal)
+        beliefs = jax.lax.map(lambda b: agent.with_values(b, plan.memory, agent.embed()), plan.beliefs)
+        return beliefs, plan.memory, jax.vmap(distance)(memory, now.goal)
 
     def rows(episode: int) -> Rows:
         now = jax.tree.map(lambda leaf: np.asarray(leaf)[:, episode], (memories, timesteps))

@@ -67,6 +67,7 @@ class Network {
     const summary = new Float64Array(width);
     if (n > 0) {
       const read = Float64Array.from(beliefs.at(-1));
+      if (this.options.value_channels) addTo(read, 0, this.toldOfValues(read, memory));
       const state = this.projected["state_in.weight"]?.subarray(here * width, (here + 1) * width);
       memory.forEach((row, i) => {
         if (state) addTo(read, i * width, state);
@@ -110,6 +111,33 @@ class Network {
       beliefs.push(this.block(this.blocks[1], attended, k, null, k, toItself));
     }
     return [recent, beliefs];
+  }
+
+  // What value iteration tells each row: src/rapidtask/agents/value_iteration.py.
+  toldOfValues(belief, memory) {
+    const cost = 0.1, standsOut = 5, channels = this.options.value_channels, n = memory.length;
+    const said = this.linear(belief, n, "values.source").map(x => -Math.log1p(Math.exp(standsOut - x)));
+    const source = {};
+    memory.forEach((row, i) => [row.origin, row.successor].forEach((place, end) => {
+      source[place] ??= new Array(channels).fill(-Infinity);
+      source[place].forEach((most, c) => { source[place][c] = Math.max(most, said[(2 * i + end) * channels + c]); });
+    }));
+    let value = source, changed = true;
+    for (let sweep = 0; changed && sweep < (this.options.sweeps ?? Infinity); sweep++) {
+      const following = Object.fromEntries(Object.entries(source).map(([place, worth]) => [place, [...worth]]));
+      for (const { origin, successor } of memory)
+        value[successor].forEach((worth, c) => { following[origin][c] = Math.max(following[origin][c], worth - cost); });
+      changed = Object.keys(value).some(place => value[place].some((worth, c) => following[place][c] > worth));
+      value = following;
+    }
+    const told = new Float64Array(n * 3 * channels);
+    memory.forEach((row, i) => value[row.origin].forEach((here, c) => {
+      const there = value[row.successor][c];
+      [Math.tanh((there - here) / cost), Math.exp(here), Math.exp(there)].forEach((fact, kind) => {
+        told[(3 * i + kind) * channels + c] = fact;
+      });
+    }));
+    return this.linear(told, n, "values.to_row");
   }
 
   embedRows(here, goal) {

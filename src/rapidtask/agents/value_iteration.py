@@ -1,0 +1,103 @@
+"""Value iteration over remembered moves: what each place is worth, as exact far from the goal as near it.
+
+In logs, a reward that is discounted at every move is worth less by the same cost at every move. So the best
+way on stands out by as much twenty moves from the goal as two, where values themselves would have faded, and
+ways may be longer than any in training.
+"""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+from numpy.random import Generator
+
+from rapidtask.agents.layers import Linear
+from rapidtask.agents.memory import Memory
+from rapidtask.agents.neighbours import Neighbours
+
+COST = 0.1
+"""What a move costs: -log of a discount of 0.9."""
+STANDS_OUT = 5.0
+"""Places are worth about exp(-5) by themselves at first: one that stands out is seen from 50 moves away."""
+NOTHING = -100.0
+"""Value of a place that is not in memory."""
+
+
+class ValueIteration(eqx.Module):
+    """C kinds of value, each V(p) = max(S(p), max over known moves p → q of V(q) - COST).
+
+    What places are worth by themselves, S, is learned: from the rows that start or end there. What a row is
+    told does not depend on how far off that is.
+    """
+
+    source: Linear
+    to_row: Linear
+
+    def __init__(self, width: int, num_channels: int, rng: Generator):
+        self.source = Linear(width, 2 * num_channels, rng)
+        self.to_row = Linear(3 * num_channels, width, rng)
+
+    def __call__(
+        self, belief: Float[Array, "B N D"], memory: Memory, neighbours: Neighbours, sweeps: int | None
+    ) -> Float[Array, "B N D"]:
+        """What each row is told: how much is gained along it, and what its ends are worth."""
+        value = self.values(belief, memory, neighbours, sweeps)
+        here, there = (_look_up(value, end) for end in (memory.origin, memory.successor))
+        told = [jnp.tanh((there - here) / COST), jnp.exp(here), jnp.exp(there)]
+        return self.to_row(jnp.concatenate(told, axis=-1))
+
+    def values(
+        self, belief: Float[Array, "B N D"], memory: Memory, neighbours: Neighbours, sweeps: int | None = None
+    ) -> Float[Array, "B V C"]:
+        """What each place is worth, in logs; after so many sweeps, or when nothing changes any more."""
+        by_row = jnp.split(jax.nn.log_sigmoid(self.source(belief) - STANDS_OUT), 2, axis=-1)
+        ends = (neighbours.origin, neighbours.successor)
+        of_ends = [end.by_place(part, NOTHING).max(axis=2) for end, part in zip(ends, by_row, strict=True)]
+        source = jnp.maximum(*of_ends)
+        leads_to = jnp.pad(memory.successor, ((0, 0), (0, 1)), constant_values=source.shape[1])
+        return spread(source, _look_up(leads_to, neighbours.origin.slots), sweeps)
+
+
+def spread(
+    source: Float[Array, "B V C"], moves: Int[Array, "B V M"], sweeps: int | None = None
+) -> Float[Array, "B V C"]:
+    """V = max(S, max over moves of V where they lead - COST).
+
+    Args:
+        source: what places are worth by themselves, S.
+        moves: the places that moves from each place lead to; V where there are fewer.
+        sweeps: how often values are passed on; by default until nothing changes.
+    """
+    num_places = source.shape[1]
+    fixed = jax.lax.stop_gradient(source)
+
+    def along_moves(value: Float[Array, "B V C"]) -> Float[Array, "B V M C"]:
+        return _look_up(jnp.pad(value, ((0, 0), (0, 1), (0, 0)), constant_values=NOTHING), moves) - COST
+
+    def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        value, _, done = carry
+        following = jnp.maximum(fixed, along_moves(value).max(axis=2))
+        return following, (following > value).any(), done + 1
+
+    most = num_places if sweeps is None else sweeps
+    going_on = lambda carry: carry[1] & (carry[2] < most)  # noqa: E731
+    value, _, _ = jax.lax.while_loop(going_on, sweep, (fixed, jnp.array(True), jnp.array(0)))
+
+    # The gradient of a maximum is that of what is largest: a value's goes to the source that it comes from.
+    # Ways there are followed by doubling: where 1, 2, 4, 8 … moves lead.
+    options = along_moves(value)
+    best = jnp.take_along_axis(moves, options.argmax(axis=2), axis=2)
+    stays = fixed >= options.max(axis=2)
+    comes_from = jnp.where(stays, jnp.arange(num_places)[:, None], jnp.minimum(best, num_places - 1))
+    double = lambda _, places: jnp.take_along_axis(places, places, axis=1)  # noqa: E731
+    comes_from = jax.lax.fori_loop(0, math.ceil(math.log2(num_places)), double, comes_from)
+    return value + jnp.take_along_axis(source - fixed, comes_from, axis=1)
+
+
+def _look_up(table: Array, ids: Int[Array, "B ..."]) -> Array:
+    """Entries of a table for each environment, `[B, V, ...]`."""
+    return jax.vmap(lambda row, index: row[index])(table, ids)
