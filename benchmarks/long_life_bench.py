@@ -1,6 +1,6 @@
 """A life of 100,000 steps in one town: what a step costs, and how well it goes, tenth by tenth.
 
-python benchmarks/long_life_bench.py [--steps 100000] [--intersections 24] [--iterations 4]
+python benchmarks/long_life_bench.py [--steps 100000] [--intersections 24] [--sweeps 4]
 
 The shipped street agent, trained in episodes of 200 steps, thinks while walking. Its memory holds each
 transition once, so a step should cost the same at the end as when the town was explored.
@@ -23,12 +23,12 @@ from timing import machine
 PARTS = 10
 
 
-def main(steps: int = 100_000, intersections: int = 24, iterations: int = 4) -> None:
+def main(steps: int = 100_000, intersections: int = 24, sweeps: int = 4) -> None:
     """Live, measure and print."""
     town = StreetLearn(num_intersections=intersections, episode_steps=steps, pool_size=1).held_out()
     environment = town.make()
     trained, config = rapidtask.load_pretrained("epn-streetlearn-symbols")
-    agent, _ = rapidtask.fit_agent(trained, config, environment, new_symbols=True, iterations=iterations)
+    agent, _ = rapidtask.fit_agent(trained, config, environment, new_symbols=True, sweeps=sweeps)
     policies = {
         "agent": rapidtask.make_learned_policy(WarmStart(agent), environment),
         "oracle": rapidtask.make_policy("oracle", environment),
@@ -52,7 +52,7 @@ def main(steps: int = 100_000, intersections: int = 24, iterations: int = 4) -> 
         states, timestep = environment.reset_batch(keys)
         carries[name] = (states, timestep, policy.start_batch(states), keys)
         compiled[name] = live.lower(policy, carries[name]).compile()
-    print(f"{intersections} intersections, {iterations} iterations a step, processor time; {machine()}")
+    print(f"{intersections} intersections, {sweeps} sweeps a step, processor time; {machine()}")
     print(f"{'step':>9}  {'ms a step':>9}  {'goals':>7}  oracle's goals", flush=True)
     milliseconds, share = [], 0.0
     for part in range(PARTS):
@@ -74,6 +74,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # pyright: ignore
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--intersections", type=int, default=24)
-    parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--sweeps", type=int, default=4)
     arguments = parser.parse_args()
-    main(arguments.steps, arguments.intersections, arguments.iterations)
+    main(arguments.steps, arguments.intersections, arguments.sweeps)

@@ -1,6 +1,8 @@
 """What a plan costs against the rows of memory: all pairs masked, neighbours in lists, and the paper's Nxk.
 
-python benchmarks/rows_bench.py [--rows 100 1000 10000] [--iterations 4]
+Of the first two the values that are passed on along moves are part.
+
+python benchmarks/rows_bench.py [--rows 100 1000 10000] [--iterations 2]
 
 Rows are all transitions of a world whose three moves permute its states, so that three rows lead to
 every place. Weights are fresh; masks and lists give the same plan, and the script checks it.
@@ -38,10 +40,12 @@ def some_memory(num_rows: int) -> Memory:
     return Memory(*rows, *(jnp.zeros(1, jnp.int32) for _ in range(3)))
 
 
-def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int = 4) -> None:
+def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int = 2) -> None:
     """Measure and print."""
     neighbours = epn_for("fast", "streetlearn")
-    recent = replace(neighbours, comparisons="attention", recent_rows=50, learned_iterations=None)
+    recent = replace(
+        neighbours, comparisons="attention", recent_rows=50, learned_iterations=None, value_channels=0
+    )
     kinds = {"all pairs": (neighbours, 10**9), "lists": (neighbours, 0), "Nxk, k = 50": (recent, 0)}
     caption = f"{iterations} iterations, one memory, one device; {machine()}"
     table = make_table(
@@ -59,7 +63,7 @@ def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int
 
             def plan(memory: Memory, agent: epn.EPN = agent) -> jax.Array:
                 made = agent.plan(memory, timestep, agent.embed(), iterations, only_last=True)  # noqa: B023
-                return made.beliefs[-1]
+                return agent.with_values(made.beliefs[-1], made.memory, agent.embed())
 
             with mock.patch.object(epn, "MANY_ROWS", many):
                 compiled = jax.jit(plan).lower(memory).compile()
@@ -78,6 +82,6 @@ def main(rows: tuple[int, ...] = (100, 300, 1000, 3000, 10_000), iterations: int
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # pyright: ignore
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000])
-    parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--iterations", type=int, default=2)
     arguments = parser.parse_args()
     main(tuple(arguments.rows), arguments.iterations)

@@ -18,7 +18,11 @@ REPLAY = "console.log(JSON.stringify([replay(RUNS[0]), RUNS[0].probability]));"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
-@pytest.mark.parametrize("config", [RESIDUAL, PAPER, NEIGHBOURS, VALUES], ids=lambda config: f"{config.block}-{config.value_channels}")
+@pytest.mark.parametrize(
+    "config",
+    [RESIDUAL, PAPER, NEIGHBOURS, VALUES],
+    ids=lambda config: f"{config.block}-{config.value_channels}",
+)
 def test_the_page_s_network_is_python_s(config, tmp_path):
     environment, recordings = walked(MemoryPlanning(size=3, episode_steps=STEPS), config)
     page = make_page(environment, recordings, title="network")

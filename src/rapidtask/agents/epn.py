@@ -13,12 +13,18 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from numpy.random import Generator, default_rng
 
 from rapidtask.agents.agent import AgentOutput
-from rapidtask.agents.encoders import ALIKE, Embeddings, Encoder, OrthonormalEncoder
+from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.layers import Linear, Mlp, draw_normal, to_device
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
-from rapidtask.agents.neighbours import KINDS, Neighbours, find_neighbours
-from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent
+from rapidtask.agents.neighbours import (
+    MANY_ROWS,
+    Neighbours,
+    bias_of_pairs,
+    by_looks,
+    list_neighbours,
+)
+from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent, Plan
 from rapidtask.agents.rows import RowEmbedding
 from rapidtask.agents.value_iteration import ValueIteration
 from rapidtask.agents.vision import Vision, make_encoder
@@ -27,9 +33,6 @@ from rapidtask.errors import InputError
 from rapidtask.options import Count, CountOrZero, check_options
 
 Comparisons = Literal["none", "rows", "attention", "neighbours"]
-
-MANY_ROWS = 256
-"""From so many rows on, neighbours are looked up in lists: quicker than masks of all pairs (docs/log.md)."""
 
 FIRST_GAIN = 8.0
 """What a head's attention gives to the rows of its kind before it learns."""
@@ -75,8 +78,8 @@ class EPNConfig:
     plan_with_newest: bool = False
     """Add the newest transition before planning, not after it as in the paper."""
     value_channels: CountOrZero = 0
-    """With comparisons: kinds of value that are passed on along remembered moves after the iterations, so that
-    what is far is planned as well as what is near; 0 for none."""
+    """With comparisons: kinds of value that are passed on along remembered moves after the iterations, so
+    that what is far is planned as well as what is near; 0 for none."""
     sweeps: Count | None = None
     """How many moves far values are passed on; by default as far as there are moves."""
 
@@ -84,14 +87,10 @@ class EPNConfig:
         check_options(self)
         if self.width % self.num_heads:
             raise InputError(f"width is {self.width}, not a multiple of num_heads, {self.num_heads}")
-        compared = {
-            "state_in_rows": self.state_in_rows,
-            "symbols": self.symbols == "none",
-            "value_channels": self.value_channels > 0,
-        }
-        for option, needs in compared.items():
-            if needs and self.comparisons == "none":
-                raise InputError(f"{option}={getattr(self, option)} needs comparisons")
+        idle = {"state_in_rows": False, "symbols": "learned", "value_channels": 0}
+        for option, without in idle.items() if self.comparisons == "none" else ():
+            if (given := getattr(self, option)) not in (without, "fixed"):
+                raise InputError(f"{option}={given} needs comparisons")
         if self.value_channels == 0 and self.sweeps is not None:
             raise InputError("sweeps: there are no values to pass on, give value_channels")
         if self.value_channels and self.memory == "all":
@@ -110,17 +109,6 @@ class EPNConfig:
         # As seen, the same action in the same place may lead to its outcome or to any start of a new task.
         outcomes = 1 if self.goal_as_successor else spec.num_observations
         return min(spec.episode_steps, spec.num_observations * spec.num_actions * outcomes)
-
-
-class Plan(eqx.Module):
-    """What the planner makes of memories."""
-
-    memory: Memory
-    """What the belief's rows are about: the memory, or its k most recent rows (Nxk)."""
-    beliefs: Float[Array, "I B N D"]
-    """The belief before planning and after each iteration, or the last one alone."""
-    attention: list[Float[Array, "B H N M"]]
-    """If asked for: how much, in each iteration, the belief's rows attend to the memory's."""
 
 
 class EPN(EpisodicAgent):
@@ -243,21 +231,34 @@ class EPN(EpisodicAgent):
         attention = [self.planner.to_memory.weights(b, rows, bias) for b in beliefs[:-1] if with_attention]
         return Plan(recent, beliefs, attention)
 
+    def worth(
+        self, belief: Float[Array, "B N D"], memory: Memory, seen: Embeddings, start: Array | None = None
+    ) -> Float[Array, "B V C"]:
+        """What places are worth, in logs, passed on from `start` (values of an earlier step) if given."""
+        assert self.values is not None
+        memory, neighbours = self._neighbours(memory, seen)
+        return self.values.worth(belief, memory, neighbours, self.config.sweeps, start)
+
     def with_values(
-        self, belief: Float[Array, "B N D"], memory: Memory, embeddings: Embeddings
+        self, belief: Float[Array, "B N D"], memory: Memory, seen: Embeddings, worth: Array | None = None
     ) -> Float[Array, "B N D"]:
         """A belief, and what its rows' ends are worth."""
         if self.values is None:
             return belief
-        memory, neighbours = self._neighbours(memory, embeddings)
-        return belief + self.values(belief, memory, neighbours, self.config.sweeps)
+        worth = self.worth(belief, memory, seen) if worth is None else worth
+        return belief + self.values(worth, by_looks(memory, seen))
 
     def read(
-        self, belief: Float[Array, "B N D"], memory: Memory, timestep: TimeStep, embeddings: Embeddings
+        self,
+        belief: Float[Array, "B N D"],
+        memory: Memory,
+        timestep: TimeStep,
+        embeddings: Embeddings,
+        worth: Array | None = None,
     ) -> Float[Array, "B D"]:
         """Summarise a belief, whose rows are those of the memory, for the current state: max-pooling."""
         here = timestep.observation
-        belief = self.with_values(belief, memory, embeddings)
+        belief = self.with_values(belief, memory, embeddings, worth)
         if self.state_in is not None:
             belief = belief + embeddings.project(self.state_in.weight, here)[:, None]
         if self.readout_match is not None:
@@ -283,29 +284,16 @@ class EPN(EpisodicAgent):
         return jnp.minimum(memory.log_count, 0.0) if self.config.memory == "set" else memory.log_count
 
     def _neighbours(self, memory: Memory, embeddings: Embeddings) -> tuple[Memory, Neighbours]:
-        """What `_bias` says, as lists: rows that start in a place, and that lead there; and the memory whose
-        ends are these places."""
+        """What `_bias` says, as lists; and the memory whose ends are the places of these lists."""
+        one_outcome = self.config.goal_as_successor and self.config.memory != "all"
         num_actions = self.row.action.shape[0]
-        # On streets, and wherever moves can be undone, no more rows lead to a place.
-        most = 2 * num_actions + 2
-        starting = num_actions if self.config.goal_as_successor and self.config.memory != "all" else most
-        if not embeddings.exact:
-            place, starting = jnp.atleast_2d(embeddings.places()), most
-            look_up = lambda ids: jnp.take_along_axis(place, ids, axis=1)  # noqa: E731
-            memory = eqx.tree_at(lambda m: (m.origin, m.successor), memory, replace_fn=look_up)
-        num_places = embeddings.table.shape[-2]
-        return memory, find_neighbours(memory, self._row_bias(memory), num_places, (starting, most))
+        return list_neighbours(
+            memory, embeddings, self._row_bias(memory), num_actions, one_outcome=one_outcome
+        )
 
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
         """What each row's attention to each other is given: counts, equal places, -inf for rows not seen."""
-        bias = self._row_bias(to)[:, None, None, :]
-        if self.config.comparisons not in ("attention", "neighbours"):
-            return jnp.broadcast_to(bias, (bias.shape[0], 1, of.origin.shape[1], bias.shape[-1]))
-        ends = [(getattr(of, mine), getattr(to, yours)) for mine, yours in KINDS]
-        same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in ends]
-        if self.match_gain is None:
-            seen = jnp.stack([same[head % 4] > ALIKE for head in range(self.config.num_heads)], axis=1)
-            return jnp.where(seen, bias, -jnp.inf)
-        for gain, match in zip(self.match_gain, same, strict=True):
-            bias = bias + match[:, None] * gain[:, None, None]
-        return bias
+        kind, bias = self.config.comparisons, self._row_bias(to)
+        if kind not in ("attention", "neighbours"):
+            return jnp.broadcast_to(bias[:, None, None], (len(bias), 1, of.origin.shape[1], bias.shape[-1]))
+        return bias_of_pairs(of, to, embeddings, bias, self.config.num_heads, self.match_gain)

@@ -9,7 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from rapidtask.agents.encoders import ALIKE, Embeddings
 from rapidtask.agents.memory import Memory
+
+MANY_ROWS = 256
+"""From so many rows on, neighbours are looked up in lists: quicker than masks of all pairs (docs/log.md)."""
 
 KINDS = (("successor", "origin"), ("origin", "successor"), ("origin", "origin"), ("successor", "successor"))
 """What each kind of head compares: an end of its own row with an end of the rows that it sees. They go on
@@ -74,6 +78,55 @@ class Neighbours(eqx.Module):
             weights = softmax_or_nothing(logits + bias[yours][:, :, None])
             outputs.append(ends[mine].by_row(jnp.einsum("bvqk,bvkd->bvqd", weights, values)))
         return jnp.stack(outputs, axis=1)
+
+
+def bias_of_pairs(
+    of: Memory,
+    to: Memory,
+    embeddings: Embeddings,
+    row_bias: Float[Array, "B N"],
+    num_heads: int,
+    gains: Float[Array, "4 H"] | None,
+) -> Float[Array, "B H Q N"]:
+    """What attention of each row to each other is given: with gains, for each end that they share; without,
+    each head sees the rows of its kind alone, and -inf stands for the others."""
+    bias = row_bias[:, None, None]
+    ends = [(getattr(of, mine), getattr(to, yours)) for mine, yours in KINDS]
+    same = [embeddings.similarity(mine[:, :, None], yours[:, None, :]) for mine, yours in ends]
+    if gains is None:
+        seen = jnp.stack([same[head % 4] > ALIKE for head in range(num_heads)], axis=1)
+        return jnp.where(seen, bias, -jnp.inf)
+    for gain, match in zip(gains, same, strict=True):
+        bias = bias + match[:, None] * gain[:, None, None]
+    return bias
+
+
+def by_looks(memory: Memory, embeddings: Embeddings) -> Memory:
+    """The memory with ends named so that what looks alike is called the same."""
+    if embeddings.exact:
+        return memory
+    place = jnp.atleast_2d(embeddings.places())
+    look_up = lambda ids: jnp.take_along_axis(place, ids, axis=1)  # noqa: E731
+    return eqx.tree_at(lambda m: (m.origin, m.successor), memory, replace_fn=look_up)
+
+
+def list_neighbours(
+    memory: Memory,
+    embeddings: Embeddings,
+    row_bias: Float[Array, "B N"],
+    num_actions: int,
+    *,
+    one_outcome: bool,
+) -> tuple[Memory, Neighbours]:
+    """What `bias_of_pairs` says without gains, as lists; and the memory whose ends are their places.
+
+    With one outcome to an action no more rows start in a place than there are actions; on streets, and
+    wherever moves can be undone, no more lead to one than twice as many and two.
+    """
+    most = 2 * num_actions + 2
+    starting = num_actions if one_outcome and embeddings.exact else most
+    memory = by_looks(memory, embeddings)
+    return memory, find_neighbours(memory, row_bias, embeddings.table.shape[-2], (starting, most))
 
 
 def find_neighbours(

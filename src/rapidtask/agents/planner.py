@@ -13,11 +13,23 @@ from numpy.random import Generator
 
 from rapidtask.agents.fast_gradients import product
 from rapidtask.agents.layers import LayerNorm, Linear, Mlp
+from rapidtask.agents.memory import Memory
 from rapidtask.agents.neighbours import Neighbours, softmax_or_nothing
 
 BlockName = Literal["paper", "residual", "recall", "norm_after", "no_norm"]
 Bias = Float[Array, "B H Q N"] | Neighbours
 """What each head's attention of each row to each other is given; or, of rows that see few others, to whom."""
+
+
+class Plan(eqx.Module):
+    """What the planner makes of memories."""
+
+    memory: Memory
+    """What the belief's rows are about: the memory, or its k most recent rows (Nxk)."""
+    beliefs: Float[Array, "I B N D"]
+    """The belief before planning and after each iteration, or the last one alone."""
+    attention: list[Float[Array, "B H N M"]]
+    """If asked for: how much, in each iteration, the belief's rows attend to the memory's."""
 
 
 class Attention(eqx.Module):

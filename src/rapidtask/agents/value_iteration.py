@@ -41,29 +41,34 @@ class ValueIteration(eqx.Module):
         self.source = Linear(width, 2 * num_channels, rng)
         self.to_row = Linear(3 * num_channels, width, rng)
 
-    def __call__(
-        self, belief: Float[Array, "B N D"], memory: Memory, neighbours: Neighbours, sweeps: int | None
-    ) -> Float[Array, "B N D"]:
+    def __call__(self, worth: Float[Array, "B V C"], memory: Memory) -> Float[Array, "B N D"]:
         """What each row is told: how much is gained along it, and what its ends are worth."""
-        value = self.values(belief, memory, neighbours, sweeps)
-        here, there = (_look_up(value, end) for end in (memory.origin, memory.successor))
+        here, there = (_look_up(worth, end) for end in (memory.origin, memory.successor))
         told = [jnp.tanh((there - here) / COST), jnp.exp(here), jnp.exp(there)]
         return self.to_row(jnp.concatenate(told, axis=-1))
 
-    def values(
-        self, belief: Float[Array, "B N D"], memory: Memory, neighbours: Neighbours, sweeps: int | None = None
+    def worth(
+        self,
+        belief: Float[Array, "B N D"],
+        memory: Memory,
+        neighbours: Neighbours,
+        sweeps: int | None = None,
+        start: Float[Array, "B V C"] | None = None,
     ) -> Float[Array, "B V C"]:
-        """What each place is worth, in logs; after so many sweeps, or when nothing changes any more."""
+        """What each place is worth, in logs: see `spread`."""
         by_row = jnp.split(jax.nn.log_sigmoid(self.source(belief) - STANDS_OUT), 2, axis=-1)
         ends = (neighbours.origin, neighbours.successor)
         of_ends = [end.by_place(part, NOTHING).max(axis=2) for end, part in zip(ends, by_row, strict=True)]
         source = jnp.maximum(*of_ends)
         leads_to = jnp.pad(memory.successor, ((0, 0), (0, 1)), constant_values=source.shape[1])
-        return spread(source, _look_up(leads_to, neighbours.origin.slots), sweeps)
+        return spread(source, _look_up(leads_to, neighbours.origin.slots), sweeps, start)
 
 
 def spread(
-    source: Float[Array, "B V C"], moves: Int[Array, "B V M"], sweeps: int | None = None
+    source: Float[Array, "B V C"],
+    moves: Int[Array, "B V M"],
+    sweeps: int | None = None,
+    start: Float[Array, "B V C"] | None = None,
 ) -> Float[Array, "B V C"]:
     """V = max(S, max over moves of V where they lead - COST).
 
@@ -71,6 +76,7 @@ def spread(
         source: what places are worth by themselves, S.
         moves: the places that moves from each place lead to; V where there are fewer.
         sweeps: how often values are passed on; by default until nothing changes.
+        start: values to go on from; by default the sources.
     """
     num_places = source.shape[1]
     fixed = jax.lax.stop_gradient(source)
@@ -81,11 +87,12 @@ def spread(
     def sweep(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         value, _, done = carry
         following = jnp.maximum(fixed, along_moves(value).max(axis=2))
-        return following, (following > value).any(), done + 1
+        return following, (following != value).any(), done + 1
 
     most = num_places if sweeps is None else sweeps
     going_on = lambda carry: carry[1] & (carry[2] < most)  # noqa: E731
-    value, _, _ = jax.lax.while_loop(going_on, sweep, (fixed, jnp.array(True), jnp.array(0)))
+    first = fixed if start is None else jnp.maximum(fixed, start)
+    value, _, _ = jax.lax.while_loop(going_on, sweep, (first, jnp.array(True), jnp.array(0)))
 
     # The gradient of a maximum is that of what is largest: a value's goes to the source that it comes from.
     # Ways there are followed by doubling: where 1, 2, 4, 8 … moves lead.

@@ -1,8 +1,7 @@
-"""Thinking while walking: plans that go on from the last step's belief."""
+"""Thinking while walking: values that go on from the last step's."""
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -13,20 +12,19 @@ from rapidtask.agents.memory import Memory, in_fewest_slots
 from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 
-State = tuple[Memory, Float[Array, "B N D"]]
-"""The memory, and the last belief about its rows."""
+State = tuple[Memory, Float[Array, "B V C"]]
+"""The memory, and what places were worth at the last step."""
 
 
 class WarmStart(Agent):
-    """An EPN whose plans go on from the last step's belief while the goal stays: few iterations a step then
-    reach as far as many. It needs no training of its own, only plans that come to rest."""
+    """An EPN whose values are passed on from the last step's while the goal stays: few sweeps a step then
+    reach as far as many. It needs no training of its own."""
 
     epn: EPN
 
     def __init__(self, agent: Agent):
-        if not isinstance(agent, EPN) or agent.config.block != "recall" or agent.config.recent_rows:
-            # Other blocks see the rows in their first iteration alone, and would never see new ones.
-            raise InputError('a warm start needs an EPN with block="recall" and without recent_rows')
+        if not isinstance(agent, EPN) or agent.values is None or not agent.encoder().exact:
+            raise InputError("a warm start needs an EPN with value_channels that sees symbols")
         self.epn = agent
 
     @property
@@ -36,24 +34,23 @@ class WarmStart(Agent):
 
     def initial_state(self, batch_size: int) -> State:
         """See `Agent`."""
-        memory = self.epn.initial_state(batch_size)
-        return memory, jnp.zeros((*memory.origin.shape, self.epn.config.width))
+        num_places = self.epn.embed().table.shape[-2]
+        worth = jnp.zeros((batch_size, num_places, self.epn.config.value_channels))
+        return self.epn.initial_state(batch_size), worth
 
     def step(self, state: State, timestep: TimeStep, embeddings: Embeddings) -> tuple[AgentOutput, State]:
         """See `Agent`."""
-        memory, belief = state
-        # About another goal the belief says little: starting from it is worse than anew (docs/log.md).
+        memory, worth = state
+        # About another goal the last values say little.
         anew = timestep.first | (timestep.goal != memory.goal)
+        start = jnp.where(anew[:, None, None], -jnp.inf, worth)
         before, after = self.epn.step_memory(memory, timestep)
 
-        def act(cut: Memory) -> tuple[AgentOutput, Float[Array, "B N D"]]:
-            new = anew[:, None] | ((cut.count == 1) & (cut.written == cut.steps[:, None]))
-            rows = self.epn.row(cut, timestep.observation, timestep.goal, embeddings)
-            start = jnp.where(new[..., None], rows, belief[:, : rows.shape[1]])
-            plan = self.epn.plan(cut, timestep, embeddings, start=start, only_last=True)
-            summary = self.epn.read(plan.beliefs[-1], cut, timestep, embeddings)
-            kept = jax.lax.dynamic_update_slice(belief, plan.beliefs[-1], (0, 0, 0))
-            return self.epn.decide(summary, timestep, embeddings), kept
+        def act(cut: Memory) -> tuple[AgentOutput, Float[Array, "B V C"]]:
+            belief = self.epn.plan(cut, timestep, embeddings, only_last=True).beliefs[-1]
+            worth = self.epn.worth(belief, cut, embeddings, start)
+            summary = self.epn.read(belief, cut, timestep, embeddings, worth)
+            return self.epn.decide(summary, timestep, embeddings), worth
 
-        output, belief = in_fewest_slots(before, act)
-        return output, (after, belief)
+        output, worth = in_fewest_slots(before, act)
+        return output, (after, worth)

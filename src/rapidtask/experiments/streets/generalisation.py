@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -54,7 +54,11 @@ def epn_name(trained: TrainedAgent) -> str:
     return f"EPN, {style.plural(trained.config.agent.iterations)}{pixels}" if kind == "EPN" else trained.label
 
 
-X_LABELS = {"intersections": "intersections", "iterations": "planner iterations at evaluation"}
+X_LABELS = {
+    "intersections": "intersections",
+    "iterations": "iterations, or sweeps of values",
+    "sweeps": "sweeps of values a step",
+}
 
 
 def share_panels(
@@ -103,27 +107,27 @@ class MoreIntersections(Figure[Evaluations]):
         return drawing
 
 
-WARM = "EPN, thinking while walking"
-COLD = "EPN, thinking anew at every step"
+ITERATIONS = "iterations of attention"
+ANEW, GOING_ON = "values from nothing at every step", "values from the last step's: thinking while walking"
 
 
-def warm_starts(epn: TrainedAgent, names: Iterable[str], iterations: int) -> list[tuple]:
-    """Line, name and options of EPNs that think while walking, if their planner can."""
-    can = epn.config.agent.block == "recall" and epn.config.agent.recent_rows is None
-    options = {"iterations": iterations, "warm_start": True}
-    return [(WARM, name, options) for name in names] if can else []
+def with_sweeps(epn: TrainedAgent, sweeps: int) -> dict[str, dict]:
+    """Options of an EPN that passes its values on so many moves far at each step, if it has any."""
+    options = {"sweeps": sweeps}
+    return (
+        {ANEW: options, GOING_ON: {**options, "warm_start": True}} if epn.config.agent.value_channels else {}
+    )
 
 
 class MoreIterations(Figure[Evaluations]):
     """More thinking than trained for: planner iterations changed at evaluation."""
 
-    title: str = "Beyond the paper: 1 to 64 planner iterations"
+    title: str = "Beyond the paper: thinking 1 to 64 times"
     caption: str = (
-        "One set of weights, trained on 5 intersections, with 1 to 64 planner iterations a step, in "
-        "neighbourhoods as large as trained on and larger ones, 40 steps for each intersection. Each plan "
-        "starts from the memory's rows, or from the last step's belief until the goal changes: thinking "
-        "while walking. A ring marks the iterations trained with on average. Whiskers: standard errors over "
-        "episodes."
+        "One set of weights, trained on 5 intersections, in neighbourhoods as large as trained on and larger "
+        "ones, 40 steps for each intersection: with 1 to 64 iterations of attention a step, values passed on "
+        "until they rest; or with as many iterations as in training, and values passed on 1 to 64 moves a "
+        "step. A ring marks the iterations trained with on average. Whiskers: standard errors over episodes."
     )
     iterations: tuple[int, ...] = (1, 2, 4, 8, 16, 64)
     intersections: tuple[int, ...] = (5, 9, 24)
@@ -137,17 +141,16 @@ class MoreIterations(Figure[Evaluations]):
             steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
             world = replace(source.world, num_intersections=intersections, episode_steps=steps)
             notes = {"iterations": iterations, "trained_with": epn.config.agent.iterations}
-            shown = [(COLD, epn.label, {"iterations": iterations})]
-            shown += warm_starts(epn, [epn.label], iterations)
-            for line, name, options in shown:
-                yield {"line": line, **notes, **score_row(source, name, world, episodes, **options)}
+            shown = {ITERATIONS: {"iterations": iterations}, **with_sweeps(epn, iterations)}
+            for line, options in shown.items():
+                yield {"line": line, **notes, **score_row(source, epn.label, world, episodes, **options)}
 
     def plot(self, rows: Table) -> Drawing:
         drawing, parts = share_panels(rows, "intersections", "iterations", (3.4, 3.7), xscale="log")
         for axes, ours in parts:
             axes.set_title(f"{ours[0]['intersections']} intersections")
             for row in ours:
-                if row["iterations"] == row["trained_with"]:
+                if row["line"] == ITERATIONS and row["iterations"] == row["trained_with"]:
                     place = (row["iterations"], 100 * row[SHARE])
                     axes.plot(*place, "o", ms=11, mfc="none", mec=style.colour_of(row["line"]), mew=1.5)
         return drawing
@@ -159,30 +162,28 @@ class LargerMaps(Figure[Evaluations]):
     title: str = "Beyond the paper: towns of up to 100 intersections"
     caption: str = (
         "Agents trained on 5 intersections, in larger neighbourhoods of the held-out city, 40 steps for each "
-        "intersection. The EPN is shown as trained, and with 8 iterations a step that go on while it walks. "
+        "intersection. "
         "Beyond 9 intersections there are more symbols than in training, which only agents with fixed "
         "symbols can tell apart. Whiskers: standard errors over seeds, or over episodes where there is one "
         "seed."
     )
     intersections: tuple[int, ...] = (5, 9, 16, 24, 50, 100)
     steps_per_intersection: int = 40
-    iterations: int = 8
     references: tuple[str, ...] = ("within-task", "edges-inverse")
     episodes: int = 200
     """Divided by the number of intersections: larger worlds are fewer."""
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
-        shown = [(COLD, epn.label, {})]
-        shown += warm_starts(epn, source.seeds(epn.label), self.iterations)
-        shown += [(name, name, {}) for name in self.references]
+        shown = [(epn.label, name) for name in source.seeds(epn.label)]
+        shown += [(name, name) for name in self.references]
         rivals = [label for label in main_symbol_agents(source) if source.agents[label].kind != "epn"]
         for intersections in self.intersections:
             steps, episodes = self.steps_per_intersection * intersections, self.episodes // intersections
             world = replace(source.world, num_intersections=intersections, episode_steps=steps)
-            fitting = [(label, label, {}) for label in rivals if source.fits(label, world)]
-            for line, name, options in (*shown, *fitting):
-                yield {"line": line, **score_row(source, name, world, episodes, **options)}
+            fitting = [(label, label) for label in rivals if source.fits(label, world)]
+            for line, name in (*shown, *fitting):
+                yield {"line": line, **score_row(source, name, world, episodes)}
 
     def plot(self, rows: Table) -> Drawing:
         drawing, axes = style.subplots(5.6, 4.0)
@@ -202,10 +203,10 @@ class IntermediateNodes(Figure[Evaluations]):
         "The EPN was trained in worlds where moving forward leads to the next crossing. Here every node on "
         "the way is a state of its own (the paper's proposal to test jumpy planning): 5 intersections then "
         "have about 65 states instead of 24, up to 320, and goals are further apart than any in training. "
-        "Share of the oracle in the last third of 1,000 steps against planner iterations a step. Dashed: "
+        "Share of the oracle in the last third of 1,000 steps against how far values are passed on. Dashed: "
         "reference policies. Whiskers: standard errors over seeds, or over episodes where there is one seed."
     )
-    iterations: tuple[int, ...] = (2, 4, 8, 16)
+    sweeps: tuple[int, ...] = (4, 16, 64)
     episode_steps: int = 1000
     references: tuple[str, ...] = ("within-task", "edges-inverse")
     episodes: int = 16
@@ -213,18 +214,17 @@ class IntermediateNodes(Figure[Evaluations]):
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
         world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
-        for iterations in self.iterations:
-            shown = [(COLD, epn.label, {"iterations": iterations})]
-            shown += warm_starts(epn, source.seeds(epn.label), iterations)
-            for line, name, options in shown:
-                row = score_row(source, name, world, self.episodes, **options)
-                yield {"line": line, "iterations": iterations, **row}
+        for sweeps in self.sweeps:
+            for line, options in with_sweeps(epn, sweeps).items():
+                for name in source.seeds(epn.label):
+                    row = score_row(source, name, world, self.episodes, **options)
+                    yield {"line": line, "sweeps": sweeps, **row}
         for name in self.references:
-            yield {"line": name, "iterations": None, **score_row(source, name, world, self.episodes)}
+            yield {"line": name, "sweeps": None, **score_row(source, name, world, self.episodes)}
 
     def plot(self, rows: Table) -> Drawing:
-        tried = [row for row in rows if row["iterations"] is not None]
+        tried = [row for row in rows if row["sweeps"] is not None]
         look = {"xscale": "log", "ncols": 1}
-        drawing, ((axes, _),) = share_panels(tried, "episode_steps", "iterations", (4.8, 3.9), **look)
-        style.reference_lines(axes, where(rows, iterations=None), SHARE)
+        drawing, ((axes, _),) = share_panels(tried, "episode_steps", "sweeps", (4.8, 3.9), **look)
+        style.reference_lines(axes, where(rows, sweeps=None), SHARE)
         return drawing
