@@ -1,6 +1,6 @@
 """How far plans reach: the probability of moves on a shortest way, by its length, with every move known.
 
-python benchmarks/reach_probe.py [--agents NAME_OR_FILE ...] [--intersections 100] [--iterations 8 32]
+python benchmarks/reach_probe.py [--agents NAME_OR_FILE ...] [--intersections 100] [--iterations 8 32 | --sweeps 4 64]
 
 The largest neighbourhoods of the held-out city (the real one, if RAPIDTASK_CITIES names it), all of their
 transitions in memory: what is measured is the plan alone, not exploration.
@@ -60,12 +60,13 @@ def decide(agent: EPN, memory: Memory, timestep: TimeStep) -> jax.Array:
 def main(
     agents: Sequence[str] = ("epn-streetlearn-symbols",),
     intersections: int = 100,
-    iterations: Sequence[int] = (8, 32),
+    iterations: Sequence[int] = (),
+    sweeps: Sequence[int] = (4, 16, 64),
 ) -> None:
     """Measure and print."""
     town = StreetLearn(num_intersections=intersections, episode_steps=40 * intersections, pool_size=WORLDS)
     environment = town.held_out().make()
-    headings = ["agent", "iterations", *(f"{low}-{high}" for low, high in LENGTHS)]
+    headings = ["agent", "thinking", *(f"{low}-{high}" for low, high in LENGTHS)]
     caption = (
         f"{intersections} intersections, by length in moves; {BATCH * DRAWS * WORLDS} situations; {machine()}"
     )
@@ -73,8 +74,9 @@ def main(
     for name in agents:
         is_file = Path(name).exists()
         trained, config = rapidtask.load_agent(Path(name)) if is_file else rapidtask.load_pretrained(name)
-        for thought in iterations:
-            agent, _ = rapidtask.fit_agent(trained, config, environment, new_symbols=True, iterations=thought)
+        for thought in [("iterations", n) for n in iterations] or [("sweeps", n) for n in sweeps]:
+            options = {thought[0]: thought[1]}
+            agent, _ = rapidtask.fit_agent(trained, config, environment, new_symbols=True, **options)
             assert isinstance(agent, EPN)
             generator, lengths, right = np.random.default_rng(0), [], []
             for world in np.repeat(np.arange(WORLDS), DRAWS):
@@ -83,7 +85,11 @@ def main(
                 right.append((np.asarray(decide(agent, memory, timestep))[:, : best.shape[1]] * best).sum(1))
             length, chance = np.concatenate(lengths), np.concatenate(right)
             means = (chance[(length >= low) & (length <= high)] for low, high in LENGTHS)
-            table.add_row(name, str(thought), *(f"{part.mean():.2f}" if len(part) else "–" for part in means))
+            table.add_row(
+                name,
+                f"{thought[1]} {thought[0]}",
+                *(f"{part.mean():.2f}" if len(part) else "–" for part in means),
+            )
     print_table(table)
 
 
@@ -91,5 +97,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # pyright: ignore
     parser.add_argument("--agents", nargs="+")
     parser.add_argument("--intersections", type=int)
-    parser.add_argument("--iterations", type=int, nargs="+")
+    parser.add_argument("--iterations", type=int, nargs="+", help="of attention; values come to rest")
+    parser.add_argument("--sweeps", type=int, nargs="+", help="of values")
     main(**{name: value for name, value in vars(parser.parse_args()).items() if value is not None})

@@ -13,7 +13,7 @@ from tiny_training import EPN, LSTM
 
 TRAINED_IN = StreetLearn(episode_steps=12, pool_size=4)
 WORLD = TRAINED_IN.held_out()
-PLANNER = replace(EPN, iterations=4, block="recall")
+PLANNER = replace(EPN, iterations=4, block="recall", value_channels=2)
 CONFIG = RunConfig(world=TRAINED_IN, agent=PLANNER)
 
 

@@ -1,6 +1,7 @@
 """Every figure of the street experiment, drawn in small."""
 
 import csv
+from itertools import product
 
 import pytest
 
@@ -15,6 +16,8 @@ from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.streets.cities import Neighbourhoods, OtherCities
 from rapidtask.experiments.streets.generalisation import (
+    ANEW,
+    GOING_ON,
     IntermediateNodes,
     LargerMaps,
     MoreIntersections,
@@ -38,7 +41,7 @@ SMALL = Experiment(
         LargerMaps(
             intersections=(5, 12), references=("edges-inverse",), steps_per_intersection=4, episodes=40
         ),
-        IntermediateNodes(iterations=(1, 2), episode_steps=12, references=FEW),
+        IntermediateNodes(sweeps=(1, 2), episode_steps=12, references=FEW),
         OtherCities(references=("oracle",), cities=("seinebank", "paris_se", "village")),
         LongerLives(lengths=(12, 24), lengths_all=(12,), window=12, episodes=4),
     ),
@@ -75,16 +78,13 @@ def test_every_figure_is_written_with_its_table(results):
 def test_tables_hold_what_was_measured(results):
     _, made = results
     larger = {(row["line"], row["intersections"], row["episode_steps"]) for row in made["larger_maps"].rows}
-    assert ("EPN, thinking while walking", 12, 48) in larger
+    assert ("EPN", 12, 48) in larger
     assert ("LSTM", 5, 20) in larger
     assert not any(line == "LSTM" and size == 12 for line, size, _ in larger)  # 120 symbols, 60 were learned
     cities = {row["city"]: row["trained_on"] for row in made["other_cities"].rows}
     assert cities == {"seinebank": 0, "paris_se": 0, "village": 1}
-    nodes = {(row["line"], row["iterations"]) for row in made["intermediate_nodes"].rows}
-    walking = {
-        (f"EPN, thinking {when}", i) for when in ("while walking", "anew at every step") for i in (1, 2)
-    }
-    assert nodes == walking | {(name, None) for name in FEW}
+    nodes = {(row["line"], row["sweeps"]) for row in made["intermediate_nodes"].rows}
+    assert nodes == {*product((ANEW, GOING_ON), (1, 2)), *((name, None) for name in FEW)}
     lives = [row for row in made["longer_lives"].rows if row["kind"] == "life"]
     assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24), ("all", 12)]
     shares = {row["agent"]: row for row in made["oracle_share"].rows}

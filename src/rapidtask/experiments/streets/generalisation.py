@@ -213,6 +213,8 @@ class IntermediateNodes(Figure[Evaluations]):
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
+        if not epn.config.agent.value_channels:
+            raise NotAvailable("needs an EPN with values (--agent.value-channels)")
         world = replace(source.world, episode_steps=self.episode_steps, keep_intermediate=True)
         for sweeps in self.sweeps:
             for line, options in with_sweeps(epn, sweeps).items():
