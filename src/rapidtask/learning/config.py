@@ -114,8 +114,7 @@ def learning_for(recipe: str, agent: str, domain: str = "memory-planning") -> Le
 
 def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
     """The EPN that a recipe trains by default."""
-    # Ways are longer on streets, and may be so in environments of others.
-    paper = replace(EPNConfig(), iterations=4 if domain in (STREETS, GYMNASIUM) else 3)
+    paper = replace(EPNConfig(), iterations=4 if domain == STREETS else 3)
     if recipe == "paper":
         return paper
     return replace(
@@ -127,9 +126,8 @@ def epn_for(recipe: str, domain: str = "memory-planning") -> EPNConfig:
         symbols="none",
         memory="set",
         block="recall",
-        # Rows look around them, in training for 1 to 3 iterations; what is far comes by values.
-        iterations=2,
-        learned_iterations=1,
+        # Rows look around them, in training 2 to 4 times, on streets 3 to 5; what is far comes by values.
+        learned_iterations=paper.iterations - 1,
         value_channels=16,
         readout_width=128,
         plan_with_newest=True,
