@@ -62,7 +62,10 @@ def climb() -> Iterator[Rung]:
         "a set of rows that see neighbours alone, no symbols, half the width": ours(
             "comparisons", "memory", "symbols", "width", "readout_width"
         ),
-        "thoughts of different lengths: ours": ours("iterations", "learned_iterations"),
+        "thoughts of different lengths": {"iterations": 5, "learned_iterations": 3},
+        "values, the state at the readout only: ours": ours(
+            "value_channels", "state_in_rows", "iterations", "learned_iterations"
+        ),
     }
     for name, options in changes.items():
         agent = replace(agent, **options)
@@ -75,18 +78,20 @@ ATTENTION = 1 + [rung.name for rung in LADDER].index("… and in attention")
 
 
 def stand_beside() -> Iterator[Rung]:
-    """What the planner and its block are worth."""
-    ours = LADDER[-1].agent
+    """What the planner and its block are worth, without values."""
+    plain = LADDER[-2].agent
     for iterations in (0, 1, 2, 4):
-        name = f"ours, always {style.plural(iterations)}" if iterations else "ours, no planner"
-        thinks = replace(ours, iterations=iterations, learned_iterations=None)
+        name = f"no values, always {style.plural(iterations)}" if iterations else "no values, no planner"
+        thinks = replace(plain, iterations=iterations, learned_iterations=None)
         yield Rung(name, thinks, beside=True)
     # With the rung of the same options it answers whether a planner is needed: with neither planner nor the
     # current state in its rows, a row cannot tell that it continues another.
     unlocated = replace(LADDER[ATTENTION - 1].agent, iterations=0)
     yield Rung(f"as {ATTENTION}, no planner, current state at the readout only", unlocated, beside=True)
-    yield Rung("ours, LayerNorm on the attention's output", replace(ours, block="norm_after"), beside=True)
-    yield Rung("ours, no LayerNorm", replace(ours, block="no_norm"), beside=True)
+    yield Rung(
+        "no values, LayerNorm on the attention's output", replace(plain, block="norm_after"), beside=True
+    )
+    yield Rung("no values, no LayerNorm", replace(plain, block="no_norm"), beside=True)
 
 
 RUNGS = (*LADDER, *stand_beside())
