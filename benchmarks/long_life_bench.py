@@ -27,7 +27,7 @@ def main(steps: int = 100_000, intersections: int = 24, sweeps: int = 4) -> None
     """Live, measure and print."""
     town = StreetLearn(num_intersections=intersections, episode_steps=steps, pool_size=1).held_out()
     environment = town.make()
-    trained, config = rapidtask.load_pretrained("epn-streetlearn-symbols")
+    trained, config = rapidtask.load_pretrained("epn-streetlearn-towns")
     agent, _ = rapidtask.fit_agent(trained, config, environment, new_symbols=True, sweeps=sweeps)
     policies = {
         "agent": rapidtask.make_learned_policy(WarmStart(agent), environment),

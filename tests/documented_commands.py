@@ -113,8 +113,8 @@ SLOW = {
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
     "rapidtask evaluate --world memory-planning --pretrained epn-memory-planning --episodes 2000 --seed 7"
     " --json",
-    "rapidtask evaluate --pretrained epn-streetlearn-symbols --world.num-intersections 9"
-    " --world.episode-steps 360 --options iterations=4 --warm-start --new-symbols",
+    "rapidtask evaluate --pretrained epn-streetlearn-towns --world.num-intersections 24"
+    " --world.episode-steps 960 --episodes 16 --seed 11 --new-symbols",
     "rapidtask evaluate --world streetlearn --policy all",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz --world.rules release",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz"
