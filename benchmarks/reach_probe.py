@@ -1,6 +1,6 @@
 """How far plans reach: the probability of moves on a shortest way, by its length, with every move known.
 
-python benchmarks/reach_probe.py [--agents NAME_OR_FILE ...] [--intersections 100] [--iterations 4 | --sweeps 4 64]
+python benchmarks/reach_probe.py [--agents NAME ...] [--intersections 100] [--iterations 4 | --sweeps 64]
 
 The largest neighbourhoods of the held-out city (the real one, if RAPIDTASK_CITIES names it), all of their
 transitions in memory: what is measured is the plan alone, not exploration.

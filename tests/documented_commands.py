@@ -187,6 +187,9 @@ EXCLUDED = {
     "pip install 'rapidtask[cluster]'": NETWORK,
     "python benchmarks/actors_bench.py": "compiles five trainings",
     "python benchmarks/rows_bench.py": "compiles planners of many sizes",
+    "python benchmarks/rows_bench.py --rows 1000 10000": "compiles planners of many sizes",
+    "python benchmarks/reach_probe.py --agents epn-streetlearn-towns epn-streetlearn-symbols"
+    " --iterations 4 32": "samples towns of 100 intersections and compiles planners for them",
     "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",
     'gcloud compute tpus tpu-vm ssh NAME --worker=all --command "rapidtask train --out /shared/runs/x'
