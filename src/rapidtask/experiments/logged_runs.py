@@ -84,7 +84,9 @@ def kind_label(config: RunConfig) -> str:
     if isinstance(world, StreetLearn):
         # Of thoughts of different lengths, what was learned from counts.
         learned = getattr(agent, "learned_iterations", None)
-        if (iterations := learned or getattr(agent, "iterations", STREET_ITERATIONS)) != STREET_ITERATIONS:
+        iterations = learned or getattr(agent, "iterations", STREET_ITERATIONS)
+        # With values, iterations say nothing of how far a planner reaches.
+        if iterations != STREET_ITERATIONS and not getattr(agent, "value_channels", 0):
             label += f", {plural(iterations)}"
         if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
             label += f", {intersections} intersections"
