@@ -86,7 +86,7 @@ def test_tables_hold_what_was_measured(results):
     nodes = {(row["line"], row["sweeps"]) for row in made["intermediate_nodes"].rows}
     assert nodes == {*product((ANEW, GOING_ON), (1, 2)), *((name, None) for name in FEW)}
     lives = [row for row in made["longer_lives"].rows if row["kind"] == "life"]
-    assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24), ("all", 12)]
+    assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24)]
     shares = {row["agent"]: row for row in made["oracle_share"].rows}
     assert shares["oracle"]["oracle_share_last_third"] == 1.0
     assert "hand-coded" not in shares

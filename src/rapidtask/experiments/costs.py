@@ -37,7 +37,9 @@ class LongerLives(Figure[Evaluations]):
     def table(self, source: Evaluations) -> Iterator[Row]:
         label = source.epn().label
         episodes = min(self.episodes, source.episodes)
-        for memory, lengths in (("unique", self.lengths), ("all", self.lengths_all)):
+        # Values are of places and moves, whatever the number of times that they were experienced.
+        lengths_all = () if source.epn().config.agent.value_channels else self.lengths_all
+        for memory, lengths in (("unique", self.lengths), ("all", lengths_all)):
             for length in lengths:
                 source.say(f"{label}: {episodes} episodes of {length} steps, memory {memory}")
                 world = replace(source.world, episode_steps=length)
@@ -104,6 +106,8 @@ class Scalability(Figure[Evaluations]):
 
     def table(self, source: Evaluations) -> Iterator[Row]:
         epn = source.epn()
+        if epn.config.agent.value_channels:
+            raise NotAvailable("an EPN with values has no memory of every step to compare with")
         variants = [("all-to-all", epn, "all"), ("unique", epn, "unique")]
         for trained in source.agents.values():
             config = trained.config
