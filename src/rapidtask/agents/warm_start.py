@@ -9,6 +9,7 @@ from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
 from rapidtask.agents.epn import EPN
 from rapidtask.agents.memory import Memory, in_fewest_slots
+from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 
@@ -18,12 +19,12 @@ State = tuple[Memory, Float[Array, "B V C"]]
 
 class WarmStart(Agent):
     """An EPN whose values are passed on from the last step's while the goal stays: few sweeps a step then
-    reach as far as many. It needs no training of its own."""
+    reach nearly as far as many. It needs no training of its own."""
 
     epn: EPN
 
     def __init__(self, agent: Agent):
-        if not isinstance(agent, EPN) or agent.values is None or not agent.encoder().exact:
+        if not isinstance(agent, EPN) or agent.values is None or isinstance(agent.encoder, PixelEncoder):
             raise InputError("a warm start needs an EPN with value_channels that sees symbols")
         self.epn = agent
 

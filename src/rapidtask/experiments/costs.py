@@ -38,7 +38,7 @@ class LongerLives(Figure[Evaluations]):
         label = source.epn().label
         episodes = min(self.episodes, source.episodes)
         # Values are of places and moves, whatever the number of times that they were experienced.
-        lengths_all = () if source.epn().config.agent.value_channels else self.lengths_all
+        lengths_all = self.lengths_all[: 0 if source.epn().config.agent.value_channels else None]
         for memory, lengths in (("unique", self.lengths), ("all", lengths_all)):
             for length in lengths:
                 source.say(f"{label}: {episodes} episodes of {length} steps, memory {memory}")
