@@ -85,8 +85,9 @@ def kind_label(config: RunConfig) -> str:
         # Of thoughts of different lengths, what was learned from counts.
         learned = getattr(agent, "learned_iterations", None)
         iterations = learned or getattr(agent, "iterations", STREET_ITERATIONS)
-        # With values, iterations say nothing of how far a planner reaches.
-        if iterations != STREET_ITERATIONS and not getattr(agent, "value_channels", 0):
+        # With values, recipe `fast` learns from one iteration less.
+        usual = {STREET_ITERATIONS, STREET_ITERATIONS - (getattr(agent, "value_channels", 0) > 0)}
+        if iterations not in usual:
             label += f", {plural(iterations)}"
         if (intersections := world.neighbourhoods.intersections) != STREET_INTERSECTIONS:
             label += f", {intersections} intersections"
