@@ -58,7 +58,7 @@ def decide(agent: EPN, memory: Memory, timestep: TimeStep) -> jax.Array:
 
 
 def main(
-    agents: Sequence[str] = ("epn-streetlearn-towns",),
+    agents: Sequence[str] = ("epn-streetlearn-symbols",),
     intersections: int = 100,
     iterations: Sequence[int] = (),
     sweeps: Sequence[int] = (4, 16, 64),

@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -44,6 +45,29 @@ def test_a_new_goal_is_thought_of_anew_and_an_old_one_further():
             jax.tree.map(lambda one, two: assert_same(one, two, 1e-4), ours, anew)
         else:
             assert float(np.abs(ours[0] - anew[0]).max()) > 1e-3
+
+
+@pytest.mark.parametrize("memory", ["set", "unique"])
+def test_plans_about_the_same_rows_and_goal_are_kept_and_no_others(memory):
+    epn = make_epn(**{**FEW, "sweeps": None, "memory": memory})
+    walk = jax.tree.map(lambda x: x[:, :1], random_history(2, 2, False, reset_chance=0.0))
+    warm = WarmStart(epn)
+    step = quick_jit(lambda state, t: warm.step(state, t, epn.embed()))
+    plain = quick_jit(lambda state, t: epn.step(state, t, epn.embed()))
+    state, own_state = warm.initial_state(1), epn.initial_state(1)
+    kept = []
+    for t in range(len(walk.goal)):
+        timestep = jax.tree.map(lambda x: x[t], walk)  # noqa: B023
+        before = state
+        output, state = step(before, timestep)
+        expected, own_state = plain(own_state, timestep)
+        assert_same(output.logits, expected.logits, 1e-4)
+        # Whoever keeps a plan acts on it, whatever it says.
+        forgetful = eqx.tree_at(lambda s: s.belief, before, before.belief + 1.0)
+        kept.append(bool(np.abs(step(forgetful, timestep)[0].logits - output.logits).max() > 1e-6))
+    same_goal = np.append(False, walk.goal[1:, 0] == walk.goal[:-1, 0])
+    assert 3 < sum(kept) < sum(same_goal) if memory == "set" else not any(kept)
+    assert not any(k and not s for k, s in zip(kept, same_goal, strict=True))
 
 
 def test_agents_without_values_are_refused():

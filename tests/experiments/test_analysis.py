@@ -19,7 +19,7 @@ from rapidtask.experiments.figure import NotAvailable
 from rapidtask.experiments.logged_runs import read_runs
 from rapidtask.experiments.planner import EXPERIMENT
 from rapidtask.experiments.planner.attention import KINDS, attention_weights, relations
-from rapidtask.experiments.planner.decoder import ITERATIONS, Inputs, decode, decoder_inputs, train_decoders
+from rapidtask.experiments.planner.decoder import DECODED, Inputs, decode, decoder_inputs, train_decoders
 from rapidtask.experiments.planner.decodings import Decoded, gather_decodings
 from rapidtask.experiments.planner.distances import agreement, reach, sweep_map
 from rapidtask.experiments.planner.maps import line_text, part_of, read_line
@@ -89,7 +89,7 @@ def test_maps_hold_every_state_of_a_world_with_one_goal(worlds):
 def test_summaries_are_what_the_policy_network_is_given(worlds, agent):
     situations = sample_situations(worlds, 70, np.random.default_rng(2))  # more than one batch
     inputs = decoder_inputs(agent, situations)
-    assert inputs.summary.shape == (ITERATIONS, 70, 8)
+    assert inputs.summary.shape == (len(DECODED), 70, 8)
     memory, timestep = situations.memories(8), situations.timesteps()
 
     def both(summary):
@@ -160,10 +160,14 @@ def test_every_pair_of_rows_is_of_one_kind(worlds):
     assert np.flatnonzero(kinds["ends there too"][ring, 0]).tolist() == [5]
 
 
+SEEN = 6
+"""Iterations of a planner that sees one move further with each."""
+
+
 def planner_that_sees(distance: np.ndarray) -> Inputs:
     """Inputs whose summary after i iterations holds distances up to i, and "further" beyond."""
     generator = np.random.default_rng(0)
-    seen = np.minimum(distance, 1 + np.arange(1, ITERATIONS + 1)[:, None])
+    seen = np.minimum(distance, 1 + np.arange(1, SEEN + 1)[:, None])
     summary = np.eye(16, dtype=np.float32)[seen]
     noise = generator.normal(0, 1, (len(distance), 4)).astype(np.float32)
     places = np.concatenate([noise, noise], axis=1)
@@ -182,7 +186,7 @@ def test_decoders_find_the_distance_that_is_there_and_no_more(ring_maps):
     train = sample_situations(ring_maps, 2000, np.random.default_rng(0))
     test = sample_maps(ring_maps, 40, np.random.default_rng(1))
     decoders = train_decoders(planner_that_sees(train.distance), 9, seed=0, num_seeds=2, updates=300)
-    assert decoders.loss.shape == (ITERATIONS, 2, len(decoders.update))
+    assert decoders.loss.shape == (SEEN, 2, len(decoders.update))
     decoded = Decoded(decoders, test, decode(decoders, planner_that_sees(test.distance)))
     assert decoded.distances == list(range(8))
     loss = decoded.loss.mean(axis=1)

@@ -13,6 +13,7 @@ from rapidtask.experiments.curves import ThinkingTime, TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
 from rapidtask.experiments.logged_runs import read_runs
+from rapidtask.experiments.plan_costs import NEIGHBOURS, PAIRS, RECENT, PlanCosts
 from rapidtask.experiments.results import make_results, read_index
 from rapidtask.experiments.streets.cities import Neighbourhoods, OtherCities
 from rapidtask.experiments.streets.generalisation import (
@@ -44,6 +45,7 @@ SMALL = Experiment(
         IntermediateNodes(sweeps=(1, 2), episode_steps=12, references=FEW),
         OtherCities(references=("oracle",), cities=("seinebank", "paris_se", "village")),
         LongerLives(lengths=(12, 24), lengths_all=(12,), window=12, episodes=4),
+        PlanCosts(rows=(30, 300), repeats=1),
     ),
     gather,
 )
@@ -87,6 +89,11 @@ def test_tables_hold_what_was_measured(results):
     assert nodes == {*product((ANEW, GOING_ON), (1, 2)), *((name, None) for name in FEW)}
     lives = [row for row in made["longer_lives"].rows if row["kind"] == "life"]
     assert [(r["memory"], r["episode_steps"]) for r in lives] == [("unique", 12), ("unique", 24)]
+    plans = [(row["plan"], row["rows"]) for row in made["plan_costs"].rows]
+    assert plans == [
+        *product((NEIGHBOURS, PAIRS, RECENT), (30,)),
+        *product((NEIGHBOURS, PAIRS, RECENT), (300,)),
+    ]
     shares = {row["agent"]: row for row in made["oracle_share"].rows}
     assert shares["oracle"]["oracle_share_last_third"] == 1.0
     assert "hand-coded" not in shares

@@ -17,13 +17,8 @@ from rapidtask.agents.encoders import Embeddings, Encoder, OrthonormalEncoder
 from rapidtask.agents.episodic import EpisodicAgent
 from rapidtask.agents.layers import Linear, Mlp, draw_normal, to_device
 from rapidtask.agents.memory import Memory, empty_memory, most_recent, remember
-from rapidtask.agents.neighbours import (
-    MANY_ROWS,
-    Neighbours,
-    bias_of_pairs,
-    by_looks,
-    list_neighbours,
-)
+from rapidtask.agents.moves import Moves, find_moves
+from rapidtask.agents.neighbours import MANY_ROWS, Neighbours, bias_of_pairs, list_neighbours
 from rapidtask.agents.planner import AllToAll, Block, BlockName, MostRecent, Plan
 from rapidtask.agents.rows import RowEmbedding
 from rapidtask.agents.value_iteration import ValueIteration
@@ -213,6 +208,8 @@ class EPN(EpisodicAgent):
             iterations = self.config.iterations if self.further is None else self.config.learned_iterations
             assert iterations is not None
         rows = self.row(memory, timestep.observation, timestep.goal, embeddings)
+        if self.values is not None:
+            rows += self.values.of_unknown(self._moves(memory, embeddings))
         if isinstance(self.planner, AllToAll):
             many = self.config.comparisons == "neighbours" and memory.origin.shape[1] >= MANY_ROWS
             if many and not with_attention:
@@ -236,8 +233,7 @@ class EPN(EpisodicAgent):
     ) -> Float[Array, "B V C"]:
         """What places are worth, in logs, passed on from `start` (values of an earlier step) if given."""
         assert self.values is not None
-        memory, neighbours = self._neighbours(memory, seen)
-        return self.values.worth(belief, memory, neighbours, self.config.sweeps, start)
+        return self.values.worth(belief, self._moves(memory, seen), self.config.sweeps, start)
 
     def with_values(
         self, belief: Float[Array, "B N D"], memory: Memory, seen: Embeddings, worth: Array | None = None
@@ -246,7 +242,7 @@ class EPN(EpisodicAgent):
         if self.values is None:
             return belief
         worth = self.worth(belief, memory, seen) if worth is None else worth
-        return belief + self.values(worth, by_looks(memory, seen))
+        return belief + self.values(worth, self._moves(memory, seen))
 
     def read(
         self,
@@ -290,6 +286,10 @@ class EPN(EpisodicAgent):
         return list_neighbours(
             memory, embeddings, self._row_bias(memory), num_actions, one_outcome=one_outcome
         )
+
+    def _moves(self, memory: Memory, embeddings: Embeddings) -> Moves:
+        """What the memory tells of moves. One program computes it once, however often it is asked for."""
+        return find_moves(*self._neighbours(memory, embeddings), self.row.action.shape[0])
 
     def _bias(self, of: Memory, to: Memory, embeddings: Embeddings) -> Float[Array, "B H Q N"]:
         """What each row's attention to each other is given: counts, equal places, -inf for rows not seen."""

@@ -15,6 +15,9 @@ from rapidtask.agents.memory import Memory
 MANY_ROWS = 256
 """From so many rows on, neighbours are looked up in lists: quicker than masks of all pairs (docs/log.md)."""
 
+PLACES_AT_ONCE = 320
+"""Rows of more places attend in parts of up to so many: twice as quick with 10,000 rows (docs/log.md)."""
+
 KINDS = (("successor", "origin"), ("origin", "successor"), ("origin", "origin"), ("successor", "successor"))
 """What each kind of head compares: an end of its own row with an end of the rows that it sees. They go on
 from where its own leads, lead to where it starts, start in the same place, or end in the same place."""
@@ -30,8 +33,7 @@ class Ends(eqx.Module):
 
     def by_place(self, rows: Float[Array, "B N C"], fill: float = 0.0) -> Float[Array, "B V M C"]:
         """What belongs to rows, laid out by places."""
-        padded = jnp.pad(rows, ((0, 0), (0, 1), (0, 0)), constant_values=fill)
-        return jax.vmap(lambda x, slots: x[slots])(padded, self.slots)
+        return by_slots(rows, self.slots, fill)
 
     def by_row(self, places: Float[Array, "B V M C"]) -> Float[Array, "B N C"]:
         """Back in the order of rows; zeros for a row that was left out."""
@@ -54,30 +56,67 @@ class Neighbours(eqx.Module):
     ) -> Float[Array, "B H N d"]:
         """Attention of every head to the rows of its kind; a head that sees none gives zeros."""
         num_heads, size = q.shape[1], q.shape[-1]
-        columns: dict[str, list[Array]] = {"origin": [], "successor": []}
+        kinds = [KINDS[head % 4] for head in range(num_heads)]
+        ends = {"origin": self.origin, "successor": self.successor}
+        columns: dict[str, list[Array]] = {end: [] for end in ends}
         where: dict[tuple[str, int], int] = {}
-        for head in range(num_heads):
-            mine, yours = KINDS[head % 4]
+        for head, (mine, yours) in enumerate(kinds):
             for name, end, value in (("q", mine, q), ("k", yours, k), ("v", yours, v)):
-                where[name, head] = len(columns[end])
+                where[name, head] = size * len(columns[end])
                 columns[end].append(value[:, head])
         # All heads in one gather an end: what it costs is the number of gathers as much as their size.
-        ends = {"origin": self.origin, "successor": self.successor}
-        laid = {end: ends[end].by_place(jnp.concatenate(columns[end], -1)) for end in ends if columns[end]}
-        bias = {end: ends[end].by_place(self.bias, -jnp.inf)[..., 0] for end in laid}
+        joined = {end: jnp.concatenate(parts, axis=-1) for end, parts in columns.items()}
 
-        def part(name: str, end: str, head: int) -> Float[Array, "B V M d"]:
-            first = where[name, head] * size
-            return laid[end][..., first : first + size]
+        def among(slots: Slots) -> dict[str, Float[Array, "B v M h"]]:
+            """What heads make of rows of some places, by the end that they attend by."""
+            laid = {end: by_slots(joined[end], slots[end]) for end in ends}
+            bias = {end: by_slots(self.bias, slots[end], -jnp.inf)[..., 0] for end in ends}
+            outputs: dict[str, list[Array]] = {mine: [] for mine, _ in kinds}
+            for head, (mine, yours) in enumerate(kinds):
+                queries, keys, values = (
+                    laid[end][..., where[name, head] : where[name, head] + size]
+                    for name, end in (("q", mine), ("k", yours), ("v", yours))
+                )
+                logits = jnp.einsum("bvqd,bvkd->bvqk", queries, keys) / jnp.sqrt(size)
+                weights = softmax_or_nothing(logits + bias[yours][:, :, None])
+                outputs[mine].append(jnp.einsum("bvqk,bvkd->bvqd", weights, values))
+            return {end: jnp.concatenate(heads, axis=-1) for end, heads in outputs.items()}
 
-        outputs = []
-        for head in range(num_heads):
-            mine, yours = KINDS[head % 4]
-            queries, keys, values = part("q", mine, head), part("k", yours, head), part("v", yours, head)
-            logits = jnp.einsum("bvqd,bvkd->bvqk", queries, keys) / jnp.sqrt(size)
-            weights = softmax_or_nothing(logits + bias[yours][:, :, None])
-            outputs.append(ends[mine].by_row(jnp.einsum("bvqk,bvkd->bvqd", weights, values)))
-        return jnp.stack(outputs, axis=1)
+        mixed = in_parts(among, {end: rows.slots for end, rows in ends.items()}, unused=q.shape[2])
+        heads = {
+            end: iter(jnp.split(ends[end].by_row(laid), laid.shape[-1] // size, axis=-1))
+            for end, laid in mixed.items()
+        }
+        return jnp.stack([next(heads[mine]) for mine, _ in kinds], axis=1)
+
+
+def by_slots(rows: Float[Array, "B N C"], slots: Int[Array, "B V M"], fill: float = 0.0) -> Array:
+    """What belongs to rows, laid out by places `[B, V, M, C]`; the fill where there is no row."""
+    padded = jnp.pad(rows, ((0, 0), (0, 1), (0, 0)), constant_values=fill)
+    return jax.vmap(lambda x, slots: x[slots])(padded, slots)
+
+
+Slots = dict[str, Int[Array, "B V M"]]
+
+
+def in_parts(
+    function: Callable[[Slots], dict[str, Array]], slots: Slots, unused: int
+) -> dict[str, Float[Array, "B V M h"]]:
+    """A function of the rows of places; of many, part by part: what they read then stays in the cache."""
+    num_places = slots["origin"].shape[1]
+    parts = -(-num_places // PLACES_AT_ONCE)
+    if parts == 1:
+        return function(slots)
+    size = -(-num_places // parts)
+
+    def cut(x: Array) -> Array:
+        x = jnp.pad(x, ((0, 0), (0, parts * size - num_places), (0, 0)), constant_values=unused)
+        return jnp.moveaxis(x.reshape(len(x), parts, size, -1), 1, 0)
+
+    def join(x: Array) -> Array:
+        return jnp.moveaxis(x, 0, 1).reshape(x.shape[1], parts * size, *x.shape[3:])[:, :num_places]
+
+    return jax.tree.map(join, jax.lax.map(function, jax.tree.map(cut, slots)))
 
 
 def bias_of_pairs(

@@ -1,9 +1,11 @@
-"""Thinking while walking: values that go on from the last step's."""
+"""Thinking while walking: plans that are kept, and values that go on from the last step's."""
 
 from __future__ import annotations
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from rapidtask.agents.agent import Agent, AgentOutput
 from rapidtask.agents.encoders import Embeddings, Encoder
@@ -13,13 +15,25 @@ from rapidtask.agents.vision import PixelEncoder
 from rapidtask.envs.environment import TimeStep
 from rapidtask.errors import InputError
 
-State = tuple[Memory, Float[Array, "B V C"]]
-"""The memory, and what places were worth at the last step."""
+
+class Thought(eqx.Module):
+    """What is carried from step to step."""
+
+    memory: Memory
+    size: Int[Array, " B"]
+    """How many rows the last plan was about."""
+    belief: Float[Array, "B N D"]
+    """The last plan, and before its first step nothing."""
+    worth: Float[Array, "B V C"]
+    """What places were worth at the last step."""
 
 
 class WarmStart(Agent):
-    """An EPN whose values are passed on from the last step's while the goal stays: few sweeps a step then
-    reach nearly as far as many. It needs no training of its own."""
+    """An EPN that thinks on while its goal stays; it needs no training of its own.
+
+    A plan about the same rows and goal is kept, if all environments have such. If values are passed on by few
+    sweeps a step they go on from the last step's, and reach nearly as far as by many.
+    """
 
     epn: EPN
 
@@ -33,25 +47,40 @@ class WarmStart(Agent):
         """See `Agent`."""
         return self.epn.encoder
 
-    def initial_state(self, batch_size: int) -> State:
+    def initial_state(self, batch_size: int) -> Thought:
         """See `Agent`."""
-        num_places = self.epn.embed().table.shape[-2]
-        worth = jnp.zeros((batch_size, num_places, self.epn.config.value_channels))
-        return self.epn.initial_state(batch_size), worth
+        config, num_places = self.epn.config, self.epn.embed().table.shape[-2]
+        belief = jnp.zeros((batch_size, self.epn.num_slots, config.width))
+        worth = jnp.zeros((batch_size, num_places, config.value_channels))
+        size = jnp.zeros(batch_size, jnp.int32)
+        return Thought(self.epn.initial_state(batch_size), size, belief, worth)
 
-    def step(self, state: State, timestep: TimeStep, embeddings: Embeddings) -> tuple[AgentOutput, State]:
+    def step(self, state: Thought, timestep: TimeStep, embeddings: Embeddings) -> tuple[AgentOutput, Thought]:
         """See `Agent`."""
-        memory, worth = state
-        # About another goal the last values say little.
-        anew = timestep.first | (timestep.goal != memory.goal)
-        start = jnp.where(anew[:, None, None], -jnp.inf, worth)
-        before, after = self.epn.step_memory(memory, timestep)
+        anew = timestep.first | (timestep.goal != state.memory.goal)
+        before, after = self.epn.step_memory(state.memory, timestep)
+        kept = (~anew & self._says_the_same(before, state.size)).all()
+        # Values at rest are made from nothing; those that are not go on, but say little of another goal.
+        at_rest = self.epn.config.sweeps is None
+        start = None if at_rest else jnp.where(anew[:, None, None], -jnp.inf, state.worth)
 
-        def act(cut: Memory) -> tuple[AgentOutput, Float[Array, "B V C"]]:
-            belief = self.epn.plan(cut, timestep, embeddings, only_last=True).beliefs[-1]
-            worth = self.epn.worth(belief, cut, embeddings, start)
+        def act(cut: Memory) -> tuple[AgentOutput, Array, Array]:
+            slots = cut.origin.shape[1]
+            plan = lambda: self.epn.plan(cut, timestep, embeddings, only_last=True).beliefs[-1]  # noqa: E731
+            belief = jax.lax.cond(kept, lambda: state.belief[:, :slots], plan)
+            pass_on = lambda: self.epn.worth(belief, cut, embeddings, start)  # noqa: E731
+            worth = jax.lax.cond(kept & at_rest, lambda: state.worth, pass_on)
             summary = self.epn.read(belief, cut, timestep, embeddings, worth)
-            return self.epn.decide(summary, timestep, embeddings), worth
+            belief = jnp.pad(belief, ((0, 0), (0, self.epn.num_slots - slots), (0, 0)))
+            return self.epn.decide(summary, timestep, embeddings), belief, worth
 
-        output, worth = in_fewest_slots(before, act)
-        return output, (after, worth)
+        output, belief, worth = in_fewest_slots(before, act)
+        return output, Thought(after, before.size, belief, worth)
+
+    def _says_the_same(self, memory: Memory, size: Int[Array, " B"]) -> Bool[Array, " B"]:
+        """Whether a plan over so many rows of the memory is one over all that it says now."""
+        config = self.epn.config
+        if config.memory != "set" or config.state_in_rows:
+            return jnp.zeros(size.shape, bool)  # counts, or where the agent is, have changed
+        # A full memory may have lost a row for another.
+        return (memory.size == size) & (size < self.epn.num_slots)

@@ -103,7 +103,7 @@ class Evaluate(AgentOptions):
     episodes: Count = 500
     """Episodes to run per policy."""
     warm_start: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Let trained EPNs think while walking: each plan goes on from the last step's until a new goal."""
+    """Let trained EPNs think while walking: plans of unchanged memories and goals are kept, values go on."""
     json_output: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False
     """Print exactly one JSON object instead of a table."""
     plot: Path | None = None

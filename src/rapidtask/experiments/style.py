@@ -96,8 +96,8 @@ def colour_of(label: str) -> str:
 
 
 def iteration_colour(iteration: int):
-    """From light to dark as the planner thinks longer, up to 6 iterations."""
-    return colormaps["viridis_r"](0.12 + 0.88 * (iteration - 1) / 5)
+    """From light to dark as the planner thinks longer, up to 16 iterations."""
+    return colormaps["viridis_r"](0.12 + 0.22 * np.log2(iteration))
 
 
 def name_of(label: str) -> str:

@@ -34,7 +34,7 @@ WEIGHTS = re.compile(
     r"|(attention|mlp)_norm\.(scale|offset)|mlp\.layers\[[01]\]\.(weight|bias))"
     r"|row\.((origin|successor|goal)\.weight|action|match|locate)"
     r"|(match_gain|readout_match|policy_match|state_in\.weight|encoder\.table)"
-    r"|values\.(source|to_row)\.(weight|bias)"
+    r"|values\.(unknown|(source|to_row)\.(weight|bias))"
     r"|(readout|policy)\.layers\[[01]\]\.(weight|bias)|(logits|value)\.(weight|bias)"
 )
 """Names of the weights of the EPN that the page's network knows."""

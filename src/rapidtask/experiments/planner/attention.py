@@ -18,9 +18,15 @@ from rapidtask.agents.memory import Memory
 from rapidtask.envs.environment import TimeStep
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
-from rapidtask.experiments.planner.decoder import ITERATIONS
 from rapidtask.experiments.planner.decodings import UNTRAINED, Decodings, setting_title
-from rapidtask.experiments.planner.maps import DrawnMap, draw_states, read_line, street_map, torus_map
+from rapidtask.experiments.planner.maps import (
+    PICTURED,
+    DrawnMap,
+    draw_states,
+    read_line,
+    street_map,
+    torus_map,
+)
 from rapidtask.experiments.planner.situations import Situations, sample_situations
 from rapidtask.experiments.tables import array, group_by, where
 from rapidtask.worlds.torus import OFFSETS
@@ -99,7 +105,7 @@ class AttentionKinds(Figure[Decodings]):
             evenly = np.where(used, 1 / used.sum(axis=1, keepdims=True), 0.0)
             shares = {"even": np.repeat(evenly[:, None, :], used.shape[1], axis=1)}
             shares["fresh"] = look(fresh[setting.domain, setting.name], situations, memory, 1)[0]
-            looked = look(setting.agent, situations, memory, ITERATIONS)
+            looked = look(setting.agent, situations, memory, PICTURED)
             shares |= {str(i): share for i, share in enumerate(looked, start=1)}
             kinds = relations(memory)
             best = kinds["goes on from it"] & brings_closest(situations)[:, None, :]
@@ -152,8 +158,8 @@ def watch_one(drawn: DrawnMap) -> tuple[int, int, Float[np.ndarray, "I S M"]]:
     after = distance[situations.worlds.next_state[situations.world[0], state]]
     move = int(np.flatnonzero(after == distance[state] - 1)[0])  # the first that leads closer
     here = situations.take(np.array([state]))
-    weights = look(drawn.setting.agent, here, here.memories(int(here.num_rows[0])), ITERATIONS)
-    return state, move, weights[:, 0, state * num_moves + move].reshape(ITERATIONS, -1, num_moves)
+    weights = look(drawn.setting.agent, here, here.memories(int(here.num_rows[0])), PICTURED)
+    return state, move, weights[:, 0, state * num_moves + move].reshape(PICTURED, -1, num_moves)
 
 
 class GridAttention(Figure[Decodings]):

@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
+from rapidtask.experiments.planner.decoder import DECODED
 from rapidtask.experiments.planner.decodings import (
     DOMAINS,
     STRICT,
@@ -38,7 +39,7 @@ class DecodingLoss(Figure[Decodings]):
     caption: str = (
         "The EPN is frozen and its policy network replaced by a decoder of the same size, trained to "
         "classify the distance from a random state to a random goal; the memory holds every transition of a "
-        "new world. Cross-entropy (nats) while training, for decoders that read the planner after 1 to 6 "
+        "new world. Cross-entropy (nats) while training, for decoders that read the planner after 1 to 16 "
         "iterations: thin lines are three decoder seeds, thick lines their mean. The first torus and the "
         "streets of 5 intersections are what the agents were trained in; the others are larger than any they "
         "met."
@@ -48,7 +49,7 @@ class DecodingLoss(Figure[Decodings]):
         for setting in source.settings():
             training = source.decoded(setting).decoders
             for (i, r, p), loss in np.ndenumerate(training.loss):
-                row = {**setting.columns, "iterations": i + 1, "decoder_seed": r}
+                row = {**setting.columns, "iterations": DECODED[i], "decoder_seed": r}
                 yield {**row, "update": int(training.update[p]), "training_loss": float(loss)}
 
     def plot(self, rows: Table) -> Drawing:
@@ -114,7 +115,7 @@ class DecodingReach(Figure[Decodings]):
                     axes.plot(row["iterations"], row[column], marker, color=colour, ms=size)
                 if trained in means:
                     axes.plot(trained, means[trained], "o", ms=10, mfc="none", mec=colour, mew=1.1)
-                axes.set(xlabel="planner iterations", xticks=list(means))
+                axes.set(xlabel="planner iterations", xticks=[i for i in means if i not in (3, 5)])
         left.set(ylabel="loss in new worlds (nats)", ylim=(0, None))
         right.set(ylabel="distance where accuracy\nfalls below 50%", ylim=(0, None))
         style.shared_legend(drawing, where="lower", ncols=2)
@@ -155,7 +156,7 @@ def accuracy_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
     for distance in decoded.distances:
         likelihood, pairs = decoded.likelihood(distance), int((decoded.test.distance == distance).sum())
         for (i, r), accuracy in np.ndenumerate(decoded.accuracy(distance)):
-            place = {"iterations": i + 1, "decoder_seed": r, "distance": distance}
+            place = {"iterations": DECODED[i], "decoder_seed": r, "distance": distance}
             found = {"accuracy": float(accuracy), "likelihood_of_truth": float(likelihood[i, r])}
             yield {**setting.columns, **place, **found, "pairs": pairs}
 
@@ -168,7 +169,7 @@ def reach_rows(setting: Setting, decoded: Decoded) -> Iterator[Row]:
         distance, falls = reach(distances, accuracies[i, r])
         yield {
             **setting.columns,
-            "iterations": i + 1,
+            "iterations": DECODED[i],
             "trained_iterations": setting.trained.config.agent.iterations,
             "decoder_seed": r,
             "training_loss": float(decoded.decoders.loss[i, r, -1]),
@@ -232,7 +233,7 @@ class ValueIteration(Figure[Decodings]):
             decoded = source.decoded(setting)
             for sweeps in range(min(self.sweeps, int(decoded.test.distance.max())) + 1):
                 for (i, r), correlation in np.ndenumerate(agreement(decoded, sweeps)):
-                    row = {**setting.columns, "iterations": i + 1, "sweeps": sweeps, "decoder_seed": r}
+                    row = {**setting.columns, "iterations": DECODED[i], "sweeps": sweeps, "decoder_seed": r}
                     yield {**row, "correlation": float(correlation)}
 
     def plot(self, rows: Table) -> Drawing:

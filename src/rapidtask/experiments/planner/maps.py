@@ -14,6 +14,7 @@ from matplotlib.colors import Colormap, Normalize
 
 from rapidtask.experiments import style
 from rapidtask.experiments.figure import Drawing, Figure, Row, Table
+from rapidtask.experiments.planner.decoder import DECODED
 from rapidtask.experiments.planner.decodings import Decodings, Setting
 from rapidtask.experiments.planner.situations import Situations
 from rapidtask.experiments.tables import array, group_by
@@ -24,6 +25,8 @@ Line = Float[np.ndarray, "P 2"]
 """Points in metres, east and north."""
 
 METRES_PER_DEGREE = 111_320.0
+PICTURED = 6
+"""Iterations that have a map of their own."""
 GAP_AT_NODE, GAP_IN_MIDDLE = 0.05, 0.04
 """Shares of a street left free where it begins, and on each side of its middle."""
 HOW_TO_READ = (
@@ -67,7 +70,8 @@ class DrawnMap:
                 "likelihood_of_truth": float(likelihood),
                 "expected_distance": float(expected[i, state]),
             }
-            yield i + 1, state, columns
+            if DECODED[i] <= PICTURED:
+                yield DECODED[i], state, columns
 
 
 def torus_map(source: Decodings) -> DrawnMap:

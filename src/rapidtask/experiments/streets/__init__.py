@@ -8,6 +8,7 @@ from rapidtask.experiments.costs import LIVES, LongerLives
 from rapidtask.experiments.curves import WHILE_TRAINING, ThinkingTime, TrainingCurves
 from rapidtask.experiments.evaluations import gather
 from rapidtask.experiments.figure import Experiment
+from rapidtask.experiments.plan_costs import PlanCosts
 from rapidtask.experiments.streets import cities, generalisation
 
 WORLD = StreetLearn().held_out()
@@ -52,6 +53,7 @@ EXPERIMENT = Experiment(
             lengths=(200, 1000, 5000),
             lengths_all=(200,),
         ),
+        PlanCosts(),
     ),
     partial(gather, world=WORLD),
     "streetlearn",

@@ -113,11 +113,56 @@ class Network {
     return [recent, beliefs];
   }
 
+  // What undoes what, and what is not known: src/rapidtask/agents/moves.py.
+  findMoves(memory) {
+    const actions = this.weights["row.action"].shape[0];
+    const table = () => Array.from({ length: actions }, () => new Float64Array(actions));
+    const tried = table(), undone = table(), done = new Float64Array(actions), stays = new Float64Array(actions);
+    const leaves = {};
+    for (const row of memory) {
+      (leaves[row.origin] ??= []).push(row);
+      leaves[row.successor] ??= [];
+      done[row.action] += 1;
+      stays[row.action] += row.origin === row.successor;
+    }
+    for (const row of memory)
+      for (const next of leaves[row.successor]) {
+        tried[row.action][next.action] += 1;
+        undone[row.action][next.action] += next.successor === row.origin;
+      }
+    // For each place and action where it leads, [place, probability]: that of the newest row, else the likeliest one.
+    const outcome = {}, unknown = {}, likeliest = [];
+    for (const [place, rows] of Object.entries(leaves)) {
+      outcome[place] = Array.from({ length: actions }, () => [null, 0]);
+      for (const row of rows) outcome[place][row.action] = [row.successor, Infinity];
+    }
+    memory.forEach(row => {
+      likeliest.push(0);
+      outcome[row.successor].forEach(([, before], action, found) => {
+        if (before === Infinity) return;
+        const likely = (undone[row.action][action] + 1 / actions) / (tried[row.action][action] + 1);
+        likeliest.push(Math.max(likeliest.pop(), likely));
+        if (likely >= before) found[action] = [row.origin, likely];
+      });
+    });
+    const cost = likely => 0.1 - Math.log(Math.min(Math.max(likely, 1e-30), 1));
+    const moves = [];
+    for (const [place, found] of Object.entries(outcome)) {
+      unknown[place] = 0;
+      found.forEach(([to, likely], action) => {
+        const nowhere = (stays[action] + 1 / actions) / (done[action] + 1);
+        if (likely < Infinity) unknown[place] += 1 - Math.max(likely, nowhere);
+        if (to !== null) moves.push([place, to, cost(likely)]);
+      });
+    }
+    return { back: likeliest.map(cost), unknown, moves };
+  }
+
   // What value iteration tells each row: src/rapidtask/agents/value_iteration.py.
   toldOfValues(belief, memory) {
     const cost = 0.1, standsOut = 5, channels = this.options.value_channels, n = memory.length;
     const said = this.linear(belief, n, "values.source").map(x => -Math.log1p(Math.exp(standsOut - x)));
-    const source = {};
+    const source = {}, { back, moves } = this.findMoves(memory);
     memory.forEach((row, i) => [row.origin, row.successor].forEach((place, end) => {
       source[place] ??= new Array(channels).fill(-Infinity);
       source[place].forEach((most, c) => { source[place][c] = Math.max(most, said[(2 * i + end) * channels + c]); });
@@ -125,16 +170,16 @@ class Network {
     let value = source, changed = true;
     for (let sweep = 0; changed && sweep < (this.options.sweeps ?? Infinity); sweep++) {
       const following = Object.fromEntries(Object.entries(source).map(([place, worth]) => [place, [...worth]]));
-      for (const { origin, successor } of memory)
-        value[successor].forEach((worth, c) => { following[origin][c] = Math.max(following[origin][c], worth - cost); });
+      for (const [from, to, paid] of moves)
+        value[to].forEach((worth, c) => { following[from][c] = Math.max(following[from][c], worth - paid); });
       changed = Object.keys(value).some(place => value[place].some((worth, c) => following[place][c] > worth));
       value = following;
     }
-    const told = new Float64Array(n * 3 * channels);
+    const told = new Float64Array(n * 4 * channels);
     memory.forEach((row, i) => value[row.origin].forEach((here, c) => {
-      const there = value[row.successor][c];
-      [Math.tanh((there - here) / cost), Math.exp(here), Math.exp(there)].forEach((fact, kind) => {
-        told[(3 * i + kind) * channels + c] = fact;
+      const there = value[row.successor][c], gains = [there - here, here - there + cost - back[i]];
+      [...gains.map(gain => Math.tanh(gain / cost)), Math.exp(here), Math.exp(there)].forEach((fact, kind) => {
+        told[(4 * i + kind) * channels + c] = fact;
       });
     }));
     return this.linear(told, n, "values.to_row");
@@ -156,6 +201,13 @@ class Network {
         if (gain && row.origin === place) addRow(rows, i, gain, 1);
       }
     });
+    if (this.options.value_channels) {
+      const { unknown } = this.findMoves(this.rows), gain = this.weights["values.unknown"].data;
+      this.rows.forEach((row, i) => {
+        for (let d = 0; d < width; d++)
+          rows[i * width + d] += unknown[row.origin] * gain[d] + unknown[row.successor] * gain[width + d];
+      });
+    }
     return rows;
   }
 
