@@ -21,6 +21,7 @@ BENCHMARKS = {
     "rows_bench": "what a plan costs against the rows of memory",
     "long_life_bench": "a life of 100,000 steps in a town",
     "reach_probe": "how many moves ahead plans are right",
+    "steps_probe": "where an agent's steps go, and which are wasted",
     "agents_bench": "what a step of each agent costs",
     "actors_bench": "training through Gymnasium, with and without lag",
     "street_bench": "street worlds and steps per second",

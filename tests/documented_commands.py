@@ -113,7 +113,7 @@ SLOW = {
     "rapidtask evaluate --pretrained epn-memory-planning --episodes 500",
     "rapidtask evaluate --world memory-planning --pretrained epn-memory-planning --episodes 2000 --seed 7"
     " --json",
-    "rapidtask evaluate --pretrained epn-streetlearn-towns --world.num-intersections 24"
+    "rapidtask evaluate --pretrained epn-streetlearn-symbols --world.num-intersections 24"
     " --world.episode-steps 960 --episodes 16 --seed 11 --new-symbols",
     "rapidtask evaluate --world streetlearn --policy all",
     "rapidtask evaluate --world streetlearn --world.city path/to/paris_se.gexf.gz --world.rules release",
@@ -162,6 +162,8 @@ EXCLUDED = {
     "rapidtask train": NAME,
     "rapidtask train --world memory-planning": NAME,
     "rapidtask sweep --recipe paper": NAME,
+    "rapidtask experiment memory-planning": "tests/experiments make its figures, small",
+    "rapidtask experiment streetlearn": NAME,
     "python benchmarks/first_hour.py": "minutes of commands in processes of their own",
     "python benchmarks/first_hour.py --compare caaaf9c=PYTHON:SRC": "minutes, and another version",
     "rapidtask watch": NAME,
@@ -188,8 +190,7 @@ EXCLUDED = {
     "python benchmarks/actors_bench.py": "compiles five trainings",
     "python benchmarks/rows_bench.py": "compiles planners of many sizes",
     "python benchmarks/rows_bench.py --rows 1000 10000": "compiles planners of many sizes",
-    "python benchmarks/reach_probe.py --agents epn-streetlearn-towns epn-streetlearn-symbols"
-    " --iterations 4 32": "samples towns of 100 intersections and compiles planners for them",
+    "python benchmarks/steps_probe.py --episodes 64": "compiles planners and plays for minutes",
     "python benchmarks/agents_bench.py": "compiles agents of full size for minutes",
     "python benchmarks/views_bench.py": "has no options and measures for minutes",
     'gcloud compute tpus tpu-vm ssh NAME --worker=all --command "rapidtask train --out /shared/runs/x'
